@@ -1,0 +1,27 @@
+"""Fast, differentiable matrix square roots and inverse square roots."""
+
+from . import coefficients as coefficients
+from ._api import Roots as Roots
+from ._api import invsqrtm as invsqrtm
+from ._api import roots as roots
+from ._api import sqrtm as sqrtm
+from ._choices import preset as preset
+from ._choices import presets as presets
+from ._counting import Counts as Counts
+from ._counting import count_operations as count_operations
+from ._residual import residual as residual
+from .gradients import EigenClip as EigenClip
+from .gradients import EigenPade as EigenPade
+from .gradients import EigenPower as EigenPower
+from .gradients import EigenTaylor as EigenTaylor
+from .gradients import Exact as Exact
+from .gradients import Implicit as Implicit
+from .gradients import Lyapunov as Lyapunov
+from .gradients import Unrolled as Unrolled
+from .methods import Eigen as Eigen
+from .methods import NewtonSchulz as NewtonSchulz
+from .methods import Pade as Pade
+from .methods import PowerIteration as PowerIteration
+from .methods import Taylor as Taylor
+
+__version__ = "0.1.0"

@@ -1,0 +1,108 @@
+"""The public functions: docstrings, and the pipeline from top to bottom."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ._checks import inspect
+from ._choices import choose_gradient, choose_method, require_output
+from ._inputs import clean, require_matrices, require_ridge
+from ._rule import differentiable_roots
+from ._sharding import is_sharded, on_local_matrices
+from .gradients import Gradient
+from .methods import Method
+from .methods._base import Wanted
+
+
+class Roots(NamedTuple):
+    """Square root and inverse square root of the same matrices."""
+
+    sqrt: Tensor
+    invsqrt: Tensor
+
+
+def sqrtm(
+    A: Tensor,
+    method: str | Method = "auto",
+    *,
+    gradient: str | Gradient | None = None,
+    ridge: float = 0.0,
+    check: bool = False,
+) -> Tensor:
+    """Principal square root of symmetric (Hermitian) positive semidefinite matrices.
+
+    A: (*, n, n), real or complex; leading dimensions are batch, and no matrix affects another.
+       The function is defined on the symmetric part of A, so gradients are symmetric.
+    method: how the root is computed, a name or an object; ``"auto"`` chooses.
+    gradient: how its derivative is computed; None is the method's own choice.
+    ridge: take the root of A + ridge * (trace(A)/n) * I instead; differentiable, scale-free.
+    check: raise ValueError naming matrices that are not finite, not symmetric or indefinite;
+       reads values on the host, so not under ``torch.compile``.
+
+    Returns the root with A's shape and dtype; half and bfloat16 are computed in float32. A matrix
+    that holds NaN or Inf, or has a clearly negative eigenvalue, gets a NaN root and a NaN
+    gradient; eigenvalues negative by rounding count as zero. A zero matrix has root zero and
+    derivative zero. What happens at other zero eigenvalues is said in the docstring of each method.
+
+    Like ``scipy.linalg.sqrtm`` on symmetric input, ``torch.linalg.matrix_sqrth`` where that exists.
+    """
+    return _evaluate(A, "sqrt", method, gradient, ridge, check)[0]
+
+
+def invsqrtm(
+    A: Tensor,
+    method: str | Method = "auto",
+    *,
+    gradient: str | Gradient | None = None,
+    ridge: float = 0.0,
+    check: bool = False,
+) -> Tensor:
+    """Inverse principal square root of symmetric (Hermitian) positive definite matrices.
+
+    Arguments and conventions are those of :func:`sqrtm`. Singular matrices give a finite result
+    that depends on the method (see there); a zero matrix gives zero. For covariances of few
+    samples pass a ``ridge``.
+
+    Like ``scipy.linalg.inv(scipy.linalg.sqrtm(A))``, without forming either.
+    """
+    return _evaluate(A, "invsqrt", method, gradient, ridge, check)[0]
+
+
+def roots(
+    A: Tensor,
+    method: str | Method = "auto",
+    *,
+    gradient: str | Gradient | None = None,
+    ridge: float = 0.0,
+    check: bool = False,
+) -> Roots:
+    """Square root and inverse square root from one pass, and one solve on the way back.
+
+    Arguments and conventions are those of :func:`sqrtm` and :func:`invsqrtm`.
+    """
+    return Roots(*_evaluate(A, "both", method, gradient, ridge, check))
+
+
+def _evaluate(
+    A: Tensor, wanted: Wanted, method: str | Method, gradient: str | Gradient | None, ridge: float, check: bool
+) -> tuple[Tensor, ...]:
+    chosen = choose_method(method)
+    rule = choose_gradient(gradient, chosen)
+    require_output(chosen, wanted)
+    require_matrices(A)
+    require_ridge(ridge)
+
+    def pipeline(A: Tensor) -> tuple[Tensor, ...]:
+        if check:
+            inspect(A)
+        if A.shape[-1] == 0:
+            return tuple(A.clone() for _ in range(2 if wanted == "both" else 1))
+        # Autocast would run the products of a root in half precision.
+        with torch.autocast(A.device.type, enabled=False):
+            cleaned = clean(A, ridge)
+            found = differentiable_roots(cleaned.matrix, cleaned.scale, chosen, rule, wanted)
+            inverse = {"sqrt": (False,), "invsqrt": (True,), "both": (False, True)}[wanted]
+            return tuple(cleaned.restore(root, inv) for root, inv in zip(found, inverse, strict=True))
+
+    return on_local_matrices(pipeline, A) if is_sharded(A) else pipeline(A)

@@ -1,0 +1,52 @@
+"""The opt-in inspection behind ``check=True``: the only code that reads values on the host."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from ._inputs import clean, negative_tolerance
+from .backends import eager
+
+_SHOWN = 5
+
+
+def inspect(A: Tensor) -> None:
+    """Raise ValueError naming the matrices that are not finite, not Hermitian or indefinite.
+
+    "Not Hermitian" means by more than 4 n eps of the largest entry, "indefinite" an eigenvalue
+    below minus the tolerance that ``sqrtm`` itself grants to rounding.
+    """
+    if A.numel() == 0:
+        return
+    A = A.detach()
+    finite = torch.isfinite(A).all(-1).all(-1)
+    _refuse("not finite", ~finite)
+
+    size = A.abs().amax((-2, -1))
+    asymmetry = (A / 2 - eager.adjoint(A) / 2).abs().amax((-2, -1))
+    _refuse("not symmetric (Hermitian)", asymmetry > 2 * A.shape[-1] * torch.finfo(A.dtype).eps * size)
+
+    prepared = clean(A, ridge=0.0)
+    matrix = eager.hermitian(prepared.source / prepared.scale)
+    smallest = torch.linalg.eigvalsh(matrix)[..., 0]
+    tolerance = negative_tolerance(A.shape[-1], A.dtype) * torch.linalg.matrix_norm(matrix)
+    _refuse("indefinite", smallest < -tolerance)
+
+
+def _refuse(what: str, bad: Tensor) -> None:
+    if bad.any():
+        raise ValueError(f"A is {what}{_where(bad)}")
+
+
+def _where(bad: Tensor) -> str:
+    if bad.ndim == 0:
+        return ""
+    indices = list(_indices(bad))
+    shown = ", ".join(indices[:_SHOWN]) + (f" and {len(indices) - _SHOWN} more" if len(indices) > _SHOWN else "")
+    return f" in {len(indices)} of {bad.numel()} matrices: {shown}"
+
+
+def _indices(bad: Tensor) -> Iterator[str]:
+    for index in bad.nonzero().tolist():
+        yield str(index[0]) if len(index) == 1 else str(tuple(index))

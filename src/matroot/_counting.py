@@ -1,0 +1,69 @@
+"""Counting what a call really costs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+@dataclass
+class Counts:
+    """Operations on n x n matrices; a batched operation counts once."""
+
+    products: int = 0
+    """n x n x n products."""
+    solves: int = 0
+    """Linear systems with n right-hand sides and a factored matrix."""
+    factorizations: int = 0
+    """Cholesky factorisations, a sixth of a product each in arithmetic."""
+    decompositions: int = 0
+    """Eigendecompositions."""
+
+
+_aten = torch.ops.aten
+_FIELDS = {
+    _aten.mm: "products",
+    _aten.bmm: "products",
+    _aten.addmm: "products",
+    _aten.baddbmm: "products",
+    _aten.cholesky_solve: "solves",
+    _aten._cholesky_solve_helper: "solves",
+    _aten.linalg_solve_triangular: "solves",
+    _aten._linalg_solve_ex: "solves",
+    _aten.linalg_cholesky_ex: "factorizations",
+    _aten._linalg_eigh: "decompositions",
+}
+
+
+@contextmanager
+def count_operations() -> Iterator[Counts]:
+    """Count products, solves, factorisations and decompositions of eager code in the block.
+
+    >>> with matroot.count_operations() as counts:
+    ...     matroot.sqrtm(A, method="taylor")
+    >>> counts.products
+
+    Forward and backward passes alike; matrix-vector products do not count. Code run by
+    ``torch.compile`` is not seen.
+    """
+    mode = _Counter()
+    with mode:
+        yield mode.counts
+
+
+class _Counter(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts = Counts()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        field = _FIELDS.get(func.overloadpacket)
+        if field is not None and (field != "products" or _square(args[-2:])):
+            setattr(self.counts, field, getattr(self.counts, field) + 1)
+        return func(*args, **(kwargs or {}))
+
+
+def _square(factors) -> bool:
+    return all(factor.shape[-1] == factor.shape[-2] for factor in factors)

@@ -1,0 +1,39 @@
+"""How far a root is from being one."""
+
+import torch
+from torch import Tensor
+
+from ._inputs import COMPUTE, require_matrices
+from .backends import eager
+
+
+def residual(A: Tensor, root: Tensor, *, inverse: bool = False) -> Tensor:
+    """Relative residual per matrix, shape (*): 0 for an exact root, 1 for a root that is zero.
+
+    For a root S of A this is ||S^2 - A||_F/||A||_F. With ``inverse=True`` ``root`` is an inverse root R
+    and the residual is ||R A R - I||_F/||I||_F. Computed in float32 at least, on the Hermitian part
+    of A, free of overflow at any scale. A zero matrix has residual 0 where the product it is
+    compared with is zero too.
+    """
+    require_matrices(A)
+    require_matrices(root, "root")
+    if A.shape != root.shape:
+        raise ValueError(f"A and root must have the same shape, got {tuple(A.shape)} and {tuple(root.shape)}")
+    A, root = A.to(COMPUTE[A.dtype]), root.to(COMPUTE[root.dtype])
+    with torch.autocast(A.device.type, enabled=False):
+        scale, root_scale = _size(A), _size(root)
+        A, root = eager.hermitian(A / scale), root / root_scale
+        if inverse:
+            product = root_scale * (root_scale * scale) * eager.product(eager.product(root, A), root)
+            target = eager.identity(A).expand_as(A)
+        else:
+            product = root_scale * (root_scale / scale) * eager.product(root, root)
+            target = A
+        norm = torch.linalg.matrix_norm(target)
+        difference = torch.linalg.matrix_norm(product - target)
+    return torch.where((norm == 0) & (difference == 0), 0, difference / norm)
+
+
+def _size(matrix: Tensor) -> Tensor:
+    size = matrix.detach().abs().amax((-2, -1), keepdim=True)
+    return torch.where(size > 0, size, 1)

@@ -1,0 +1,276 @@
+"""The derivative rule.
+
+Let S = A^(1/2), R = A^(-1/2), all matrices Hermitian, <X, Y> = Re tr(X^H Y), and let L_B be the
+Lyapunov operator L_B[X] = B X + X B, which is self-adjoint. Differentiating S S = A gives
+
+    dS = L_S^-1[dA],
+
+and since R = S^-1, dR = -R dS R. With S at hand both derivatives share one solve. With R
+alone, multiply S dS + dS S = dA by R^2 from both sides: Y = R dS R satisfies R Y + Y R = R^2 dA R^2, so
+
+    dR = -L_R^-1[R^2 dA R^2].
+
+Adjoints, for upstream gradients G_S and G_R:
+
+    root alone          dA = L_S^-1[G_S]
+    both roots          dA = L_S^-1[G_S - R G_R R]
+    inverse root alone  dA = L_R^-1[-R^2 G_R R^2]
+
+The second derivative needs that of X = L_B^-1[C]. From B dX + dX B = dC - dB X - X dB, with
+W = L_B^-1[X'] for upstream X',
+
+    C' = W,   B' = -(W X + X W),
+
+again a Lyapunov solve. Because the outer rule is written in terms of its *outputs* S and R and of
+this inner function, differentiating it again reaches A through them: any order follows.
+
+Truncated methods return an S whose square is only near A. The rule still applies the equations
+above to that S: the gradient of an exact root, evaluated at an approximate one.
+"""
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from ._tracing import compiling, recording, transforming
+from .backends import eager
+from .gradients import Gradient, Unrolled
+from .gradients._base import ImplicitGradient, SpectralGradient
+from .methods import Method
+from .methods._base import Wanted
+from .methods.eigen import floored
+
+Spectrum = tuple[Tensor, Tensor] | None
+
+
+def differentiable_roots(
+    A: Tensor, scale: Tensor, method: Method, gradient: Gradient, wanted: Wanted
+) -> tuple[Tensor, ...]:
+    """The wanted roots of a clean matrix, carrying the chosen derivative.
+
+    ``scale`` is what the caller's matrix was divided by, for rules that are not scale-free.
+    """
+    if isinstance(gradient, Unrolled) or not recording(A):
+        outputs = method.evaluate(A, wanted)
+    elif compiling() and transforming():
+        # torch.compile drops a Function's backward inside torch.func up to torch 2.13.
+        return _expanded_roots(A, scale, method, gradient, wanted)
+    else:
+        rule = _Roots if compiling() else _RootsWithForwardMode
+        outputs = rule.apply(A, scale, method, gradient, wanted)
+    return outputs[: _count(wanted)]
+
+
+def _count(wanted: Wanted) -> int:
+    return 2 if wanted == "both" else 1
+
+
+class _Roots(Function):
+    """(A) -> roots, then the spectrum for spectral methods."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(A, scale, method, gradient, wanted):
+        return method.evaluate(A, wanted)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, scale, ctx.method, ctx.gradient, ctx.wanted = inputs
+        ctx.mark_non_differentiable(*output[_count(ctx.wanted) :])
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(scale, *output)
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        scale, *outputs = ctx.saved_tensors
+        with _full_precision(outputs[0]):
+            cotangents = [None if g is None else eager.hermitian(g) for g in cotangents[: _count(ctx.wanted)]]
+            return _pull_back(outputs, cotangents, scale, ctx.gradient, ctx.wanted), None, None, None, None
+
+
+class _RootsWithForwardMode(_Roots):
+    """The same with a jvp, which torch.compile cannot take."""
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _Roots.setup_context(ctx, inputs, output)
+        ctx.save_for_forward(inputs[1], *output)
+
+    @staticmethod
+    def jvp(ctx, tangent, *_):
+        scale, *outputs = ctx.saved_tensors
+        with _full_precision(outputs[0]):
+            tangents = _push_forward(outputs, eager.hermitian(tangent), scale, ctx.gradient, ctx.wanted)
+        return (*tangents, *(None for _ in outputs[_count(ctx.wanted) :]))
+
+
+def _pull_back(outputs, cotangents, scale, gradient: Gradient, wanted: Wanted) -> Tensor | None:
+    """Upstream gradients of the roots (None: unused) to the gradient of A."""
+    if all(g is None for g in cotangents):
+        return None
+    if isinstance(gradient, SpectralGradient):
+        powers = _powers(wanted)
+        used = [(g, power) for g, power in zip(cotangents, powers, strict=True) if g is not None]
+        return _first_order(sum(_couple(outputs, g, p, scale, gradient) for g, p in used), outputs[0], gradient)
+    assert isinstance(gradient, ImplicitGradient)
+    if wanted == "invsqrt":
+        R, (G,) = outputs[0], cotangents
+        return lyapunov(R, -_sandwich(eager.product(R, R), G), gradient, _spectrum(outputs, wanted))
+    S, G = outputs[0], cotangents[0]
+    if wanted == "both" and cotangents[1] is not None:
+        from_inverse = -_sandwich(outputs[1], cotangents[1])
+        G = from_inverse if G is None else G + from_inverse
+    return lyapunov(S, G, gradient, _spectrum(outputs, wanted))
+
+
+def _push_forward(outputs, tangent, scale, gradient: Gradient, wanted: Wanted) -> tuple[Tensor, ...]:
+    """A perturbation of A to perturbations of the wanted roots."""
+    if isinstance(gradient, SpectralGradient):
+        return tuple(
+            _first_order(_couple(outputs, tangent, power, scale, gradient), outputs[0], gradient)
+            for power in _powers(wanted)
+        )
+    assert isinstance(gradient, ImplicitGradient)
+    spectrum = _spectrum(outputs, wanted)
+    if wanted == "invsqrt":
+        R = outputs[0]
+        return (-lyapunov(R, _sandwich(eager.product(R, R), tangent), gradient, spectrum),)
+    dS = lyapunov(outputs[0], tangent, gradient, spectrum)
+    return (dS,) if wanted == "sqrt" else (dS, -_sandwich(outputs[1], dS))
+
+
+def _expanded_roots(A, scale, method: Method, gradient: Gradient, wanted: Wanted) -> tuple[Tensor, ...]:
+    """Roots whose ordinary automatic derivative is the rule's, without a Function.
+
+    Expand around the constant A0 = A with D = A - A0 = 0 in value but not in derivative:
+    S = S0 + E - L^-1[E^2], E = L^-1[D], has the right first and second derivatives. The inverse
+    root alone is the root of A^-1 = N - N D N + N D N D N, N = R0^2.
+    """
+    A0 = A.detach()
+    D = A - A0
+    outputs = method.evaluate(A0, wanted)
+    if isinstance(gradient, SpectralGradient):
+        tangents = [_couple(outputs, D, power, scale, gradient) for power in _powers(wanted)]
+        return tuple(root + d for root, d in zip(outputs, tangents, strict=False))
+    assert isinstance(gradient, ImplicitGradient)
+    spectrum = _spectrum(outputs, wanted)
+    B0 = outputs[0]
+    if wanted == "invsqrt":
+        N = eager.product(B0, B0)
+        D = _sandwich(N, _sandwich(D, N) - D)
+    E = gradient.solve(B0, D, spectrum)
+    B = B0 + E - gradient.solve(B0, eager.product(E, E), spectrum)
+    if wanted != "both":
+        return (B,)
+    # S^-1 = R0 - R0 F R0 + R0 F R0 F R0 with F = S - S0.
+    R0, F = outputs[1], B - B0
+    return B, R0 + _sandwich(R0, _sandwich(F, R0) - F)
+
+
+def _spectrum(outputs, wanted: Wanted) -> Spectrum:
+    """Spectrum of the first root, if the method left that of A behind the roots."""
+    count = _count(wanted)
+    if len(outputs) == count:
+        return None
+    values, vectors = outputs[count:]
+    if wanted == "invsqrt":
+        return torch.rsqrt(floored(values)), vectors
+    return torch.sqrt(values.clamp_min(0)), vectors
+
+
+def _powers(wanted: Wanted) -> tuple[float, ...]:
+    return {"sqrt": (0.5,), "invsqrt": (-0.5,), "both": (0.5, -0.5)}[wanted]
+
+
+def _sandwich(outer: Tensor, inner: Tensor) -> Tensor:
+    """outer inner outer, Hermitian."""
+    return eager.hermitian(eager.product(eager.product(outer, inner), outer))
+
+
+def _couple(outputs, G: Tensor, power: float, scale: Tensor, gradient: SpectralGradient) -> Tensor:
+    values, vectors = outputs[-2:]
+    coupling = gradient.coupling(values, power, scale)
+    inner = coupling * eager.product(eager.adjoint(vectors), eager.product(G, vectors))
+    return eager.hermitian(eager.product(vectors, eager.product(inner, eager.adjoint(vectors))))
+
+
+def lyapunov(B: Tensor, C: Tensor, gradient: ImplicitGradient, spectrum: Spectrum = None) -> Tensor:
+    """The Hermitian X with B X + X B = C, differentiable in B and C to any order."""
+    if compiling() or not recording(B, C):
+        return gradient.solve(B, C, spectrum)
+    values, vectors = (None, None) if spectrum is None else spectrum
+    return _LyapunovSolve.apply(B, C, gradient, values, vectors)
+
+
+class _LyapunovSolve(Function):
+    """X = L_B^-1[C] on Hermitian matrices; the spectrum is that of B and adds no dependence."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(B, C, gradient, values, vectors):
+        return gradient.solve(B, C, None if values is None else (values, vectors))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        B, _, ctx.gradient, values, vectors = inputs
+        ctx.save_for_backward(B, output, values, vectors)
+        ctx.save_for_forward(B, output, values, vectors)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        B, X, values, vectors = ctx.saved_tensors
+        with _full_precision(B):
+            spectrum = None if values is None else (values, vectors)
+            W = lyapunov(B, eager.hermitian(upstream), ctx.gradient, spectrum)
+            return -2 * eager.hermitian(eager.product(W, X)), W, None, None, None
+
+    @staticmethod
+    def jvp(ctx, dB, dC, *_):
+        B, X, values, vectors = ctx.saved_tensors
+        with _full_precision(B):
+            spectrum = None if values is None else (values, vectors)
+            right = eager.hermitian(dC) - 2 * eager.hermitian(eager.product(eager.hermitian(dB), X))
+            return lyapunov(B, right, ctx.gradient, spectrum)
+
+
+def _first_order(derivative: Tensor, root: Tensor, gradient: Gradient) -> Tensor:
+    """Mark a derivative that must not be differentiated again."""
+    if compiling() or not recording(derivative, root):
+        return derivative
+    return _FirstOrder.apply(derivative, root, gradient)
+
+
+class _FirstOrder(Function):
+    """Identity on the derivative, tied to the root so that a second derivative fails aloud."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(derivative, root, gradient):
+        return derivative.clone()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.gradient = inputs[2]
+
+    @staticmethod
+    def backward(ctx, upstream):
+        raise RuntimeError(_first_order_message(ctx.gradient))
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        raise RuntimeError(_first_order_message(ctx.gradient))
+
+
+def _first_order_message(gradient: Gradient) -> str:
+    return (
+        f"gradient '{gradient.name}' is a baseline that defines a first derivative only; "
+        "use gradient='exact' for higher derivatives"
+    )
+
+
+def _full_precision(matrix: Tensor):
+    """Autocast off: it would run float32 products in half precision."""
+    return torch.autocast(matrix.device.type, enabled=False)

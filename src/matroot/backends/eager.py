@@ -1,0 +1,93 @@
+"""Matrix arithmetic in plain PyTorch: traceable, differentiable, full precision.
+
+Every n x n x n operation of the library goes through this file, so that precision
+is decided in one place: float32 means float32, whatever the process-wide settings
+for TF32 or bfloat16 products say.
+"""
+
+import torch
+from torch import Tensor
+
+from .._tracing import recording
+
+_WIDE = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+
+
+def adjoint(matrix: Tensor) -> Tensor:
+    """Conjugate transpose of the last two dimensions."""
+    return matrix.mH
+
+
+def hermitian(matrix: Tensor) -> Tensor:
+    """The symmetric (Hermitian) part."""
+    return 0.5 * (matrix + adjoint(matrix))
+
+
+def identity(like: Tensor) -> Tensor:
+    """An n x n identity that broadcasts against ``like``."""
+    return torch.diag_embed(like.new_ones(like.shape[-1]))
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """``a @ b`` in the precision of the dtype."""
+    if a.dtype not in _WIDE or not _reduced_precision(a.device.type):
+        return a @ b
+    if a.device.type == "cuda" and not recording(a, b):
+        return _three_pass_product(a, b)
+    wide = _WIDE[a.dtype]
+    return (a.to(wide) @ b.to(wide)).to(a.dtype)
+
+
+def solve_positive(matrix: Tensor, right: Tensor) -> Tensor:
+    """Solve ``matrix @ X = right`` for a positive definite ``matrix``."""
+    factor, _ = torch.linalg.cholesky_ex(matrix)
+    return torch.cholesky_solve(right, factor)
+
+
+def eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """Eigenvalues (ascending) and eigenvectors of a Hermitian matrix."""
+    values, vectors = torch.linalg.eigh(matrix)
+    return values, vectors
+
+
+def frobenius(matrix: Tensor) -> Tensor:
+    """Frobenius norm per matrix, shape (*, 1, 1)."""
+    return torch.linalg.matrix_norm(matrix, keepdim=True)
+
+
+def trace(matrix: Tensor) -> Tensor:
+    """Real trace per matrix, shape (*, 1, 1)."""
+    diagonal = matrix.diagonal(dim1=-2, dim2=-1)
+    return (diagonal.real if diagonal.is_complex() else diagonal).sum(-1)[..., None, None]
+
+
+@torch.compiler.assume_constant_result
+def _reduced_precision(device: str) -> bool:
+    """Whether the process-wide settings let float32 products lose digits.
+
+    Traced code takes the answer as a constant: PyTorch retraces when the setting changes.
+    """
+    if device == "cuda":
+        return torch.backends.cuda.matmul.fp32_precision == "tf32"
+    return torch.backends.mkldnn.matmul.fp32_precision in ("tf32", "bf16")
+
+
+# TF32 keeps the 10 leading bits of the 23-bit mantissa; this clears the other 13.
+_TF32_BITS = -(1 << 13)
+
+
+def _three_pass_product(a: Tensor, b: Tensor) -> Tensor:
+    """A float32 product out of three TF32 ones.
+
+    With a = a1 + a2 and a1 exactly representable in TF32, only a2 b2 is dropped:
+    2^-22 relative to |a||b|, the size of float32's own rounding.
+    """
+    a1, b1 = _leading(a), _leading(b)
+    return a1 @ b1 + (a1 @ (b - b1) + (a - a1) @ b1)
+
+
+def _leading(matrix: Tensor) -> Tensor:
+    if matrix.is_complex():
+        return torch.view_as_complex(_leading(torch.view_as_real(matrix.resolve_conj())))
+    bits = matrix.contiguous().view(torch.int32)
+    return (bits & _TF32_BITS).view(torch.float32)

@@ -1,0 +1,91 @@
+"""What a gradient is: a frozen description of how the way back is computed."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ..methods import Method
+from ..methods.eigen import floored
+
+
+class Gradient(ABC):
+    """A choice of backward rule."""
+
+    name: ClassVar[str]
+
+    def require(self, method: Method) -> None:
+        """Raise ValueError, saying why, if the rule cannot follow ``method``."""
+
+
+class ImplicitGradient(Gradient):
+    """Rules that follow from S S = A: the gradient solves a Lyapunov equation."""
+
+    def require(self, method: Method) -> None:
+        if not method.is_root:
+            raise ValueError(
+                f"gradient '{self.name}' differentiates S S = A, but the result of method "
+                f"'{method.name}' does not satisfy it; use gradient='unrolled'"
+            )
+
+    @abstractmethod
+    def solve(self, B: Tensor, C: Tensor, spectrum: tuple[Tensor, Tensor] | None) -> Tensor:
+        """The Hermitian X with B X + X B = C, for Hermitian positive semidefinite B, Hermitian C.
+
+        ``spectrum``: eigenvalues and eigenvectors of B if the forward pass knows them.
+        """
+
+
+class SpectralGradient(Gradient):
+    """Differentiable eigendecompositions: baselines that approximate 1/(lambda_i - lambda_j).
+
+    For F = U f(lambda) U^H the textbook gradient is U (K^T o (U^H dU) + diag(dlambda)) U^H with
+    dU = (G + G^H) U f, dlambda = diag(f' o U^H G U) and an antisymmetric K that stands for
+    1/(lambda_i - lambda_j). Its Hermitian part, all that a Hermitian input can feel, is
+
+        U (M o U^H G U) U^H,   M_ij = K_ij (f_i - f_j),   M_ii = f'_i.
+
+    Each baseline is therefore one matrix M. They define a first derivative only.
+    """
+
+    def require(self, method: Method) -> None:
+        if not method.spectral:
+            raise ValueError(
+                f"gradient '{self.name}' works on an eigendecomposition, which method "
+                f"'{method.name}' does not compute; use method='eigen'"
+            )
+
+    def coupling(self, values: Tensor, power: float, scale: Tensor) -> Tensor:
+        """The matrix M for f = lambda^power, shape (*, n, n)."""
+        values = self.regularise(floored(values), scale)
+        f = values**power
+        off_diagonal = self.off_diagonal(values, f, scale)
+        slope = power * f / values
+        eye = torch.eye(values.shape[-1], dtype=torch.bool, device=values.device)
+        return torch.where(eye, slope[..., None], off_diagonal)
+
+    def regularise(self, values: Tensor, scale: Tensor) -> Tensor:
+        """Change the eigenvalues before anything is computed from them."""
+        return values
+
+    @abstractmethod
+    def off_diagonal(self, values: Tensor, f: Tensor, scale: Tensor) -> Tensor:
+        """M_ij for i != j (the diagonal is overwritten).
+
+        ``values`` are positive, ascending, shape (*, n), and the true eigenvalues are
+        ``scale * values`` with ``scale`` of shape (*, 1, 1).
+        """
+
+
+def pairs(values: Tensor) -> tuple[Tensor, Tensor]:
+    """values_i and values_j broadcast against each other."""
+    return values[..., :, None], values[..., None, :]
+
+
+def geometric_sum(ratio: Tensor, terms: int) -> Tensor:
+    """1 + r + ... + r^(terms-1), also at r = 1."""
+    total = torch.ones_like(ratio)
+    for _ in range(terms - 1):
+        total = 1 + ratio * total
+    return total

@@ -1,0 +1,49 @@
+"""What a method is: a frozen description of a forward approximation."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal
+
+from torch import Tensor
+
+Wanted = Literal["sqrt", "invsqrt", "both"]
+
+
+class Method(ABC):
+    """A way to evaluate roots of a clean matrix.
+
+    ``evaluate`` sees finite, Hermitian, nonzero, positive semidefinite matrices with
+    largest entry near one (see ``_inputs``), and is written in differentiable operations.
+    """
+
+    name: ClassVar[str]
+    gradient_name: ClassVar[str]
+    """Name of the gradient used when the caller chooses none."""
+    has_inverse: ClassVar[bool] = True
+    """Whether the method knows an inverse root."""
+    is_root: ClassVar[bool] = True
+    """Whether the result approximates a matrix S with S S = A, so that implicit rules apply."""
+    spectral: ClassVar[bool] = False
+    """Whether ``evaluate`` also returns eigenvalues and eigenvectors after the roots."""
+
+    @abstractmethod
+    def evaluate(self, A: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
+        """The wanted roots in the order (sqrt, invsqrt), then the spectrum if ``spectral``."""
+
+
+def require_count(owner: object, field: str) -> None:
+    """Raise unless a field of a frozen description is a positive integer."""
+    value = getattr(owner, field)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{type(owner).__name__}: {field} must be a positive integer, got {value!r}")
+
+
+def require_choice(owner: object, field: str, choices: tuple[str, ...]) -> None:
+    """Raise unless a field of a frozen description is one of ``choices``."""
+    value = getattr(owner, field)
+    if value not in choices:
+        raise ValueError(f"{type(owner).__name__}: {field} must be one of {', '.join(choices)}; got {value!r}")
+
+
+def select(wanted: Wanted, sqrt: Tensor, invsqrt: Tensor) -> tuple[Tensor, ...]:
+    """Keep the wanted ones of two roots that were both computed."""
+    return {"sqrt": (sqrt,), "invsqrt": (invsqrt,), "both": (sqrt, invsqrt)}[wanted]

@@ -1,0 +1,43 @@
+"""Power iteration (PI): scaling by the dominant eigenvalue."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..backends import eager
+from ._base import Method, Wanted, require_count
+
+
+@dataclass(frozen=True)
+class PowerIteration(Method):
+    """Exact on the dominant eigenpair, linear on everything else; *not* a square root.
+
+    With the dominant pair sigma, u from power steps, the published form
+    sqrt(sigma) u u^H + (A - sigma u u^H)/sqrt(sigma) is just A/sqrt(sigma): an eigenvalue x
+    becomes x/sqrt(sigma), and zero stays zero. It is the baseline of second-order
+    transformers. There is no inverse root. The steps start from a fixed vector; should they
+    miss the dominant direction, sigma is at least the mean eigenvalue.
+    """
+
+    name = "power-iteration"
+    gradient_name = "unrolled"
+    has_inverse = False
+    is_root = False
+
+    iterations: int = 20
+
+    def __post_init__(self) -> None:
+        require_count(self, "iterations")
+
+    def evaluate(self, A: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
+        # cos(1), cos(2), ...: fixed, and in no special position to structured matrices.
+        u = torch.cos(torch.arange(1, A.shape[-1] + 1, device=A.device, dtype=torch.float32))
+        u = u.to(A.dtype)[:, None]
+        for _ in range(self.iterations):
+            u = eager.product(A, u)
+            length = torch.linalg.vector_norm(u, dim=-2, keepdim=True)
+            u = u / length.clamp_min(torch.finfo(A.dtype).tiny)
+        rayleigh = eager.trace(eager.product(eager.adjoint(u), eager.product(A, u)))
+        sigma = torch.maximum(rayleigh, eager.trace(A) / A.shape[-1])
+        return (A * torch.rsqrt(sigma),)

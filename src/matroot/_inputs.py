@@ -42,8 +42,9 @@ class Clean(NamedTuple):
         factor = self.root_scale
         if inverse:
             factor = torch.where(factor > 0, 1 / factor, 0)
+        symmetric = (root + eager.adjoint(root)) * (0.5 * factor)
         # Adding poison * source makes value *and* gradient of a refused matrix NaN.
-        return (factor * eager.hermitian(root) + self.poison * self.source).to(self.dtype)
+        return torch.addcmul(symmetric, self.poison, self.source).to(self.dtype)
 
 
 def require_matrices(A: Tensor, name: str = "A") -> None:
@@ -66,14 +67,16 @@ def require_ridge(ridge: float) -> None:
 def clean(A: Tensor, ridge: float) -> Clean:
     """Cast, scale, symmetrise, regularise; set aside what has no root. ``A`` must have n > 0."""
     source = A.to(COMPUTE[A.dtype])
-    magnitude = source.detach().abs().amax((-2, -1), keepdim=True)
+    magnitude = torch.linalg.vector_norm(source.detach(), torch.inf, (-2, -1), keepdim=True)
     finite, nonzero = torch.isfinite(magnitude), magnitude > 0
     # A power of four, so that dividing by it and multiplying by its root are exact.
-    exponent = torch.floor(0.5 * torch.log2(magnitude.clamp_min(torch.finfo(magnitude.dtype).tiny)))
+    limits = torch.finfo(magnitude.dtype)
+    exponent = torch.floor(0.5 * torch.log2(magnitude.clamp(limits.tiny, 0.5 * limits.max)))
     root_scale = torch.where(finite, torch.exp2(exponent), 1)
     scale = root_scale * root_scale
 
-    matrix = eager.hermitian(source / scale)
+    half = source / (2 * scale)
+    matrix = half + eager.adjoint(half)
     if ridge:
         matrix = matrix + (ridge / A.shape[-1]) * eager.trace(matrix) * eager.identity(matrix)
     definite = _positive(matrix.detach(), A.dtype)
@@ -82,7 +85,7 @@ def clean(A: Tensor, ridge: float) -> Clean:
         matrix=torch.where(usable, matrix, eager.identity(matrix)),
         scale=scale,
         root_scale=torch.where(nonzero | ~finite, root_scale, 0),
-        poison=torch.where(usable | (finite & ~nonzero), 0.0, torch.nan).to(scale.dtype),
+        poison=torch.where(usable | (finite & ~nonzero), 0.0, torch.nan).to(source.dtype),
         source=source,
         dtype=A.dtype,
     )

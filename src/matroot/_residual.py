@@ -20,6 +20,8 @@ def residual(A: Tensor, root: Tensor, *, inverse: bool = False) -> Tensor:
     if A.shape != root.shape:
         raise ValueError(f"A and root must have the same shape, got {tuple(A.shape)} and {tuple(root.shape)}")
     A, root = A.to(COMPUTE[A.dtype]), root.to(COMPUTE[root.dtype])
+    if A.shape[-1] == 0:
+        return torch.linalg.matrix_norm(A)
     with torch.autocast(A.device.type, enabled=False):
         scale, root_scale = _size(A), _size(root)
         A, root = eager.hermitian(A / scale), root / root_scale

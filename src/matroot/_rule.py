@@ -34,7 +34,7 @@ from torch.autograd import Function
 
 from ._tracing import compiling, recording, transforming
 from .backends import eager
-from .gradients import Gradient, Unrolled
+from .gradients import Exact, Gradient, Unrolled
 from .gradients._base import ImplicitGradient, SpectralGradient
 from .methods import Method
 from .methods._base import Wanted
@@ -159,8 +159,9 @@ def _expanded_roots(A, scale, method: Method, gradient: Gradient, wanted: Wanted
     if wanted == "invsqrt":
         N = eager.product(B0, B0)
         D = _sandwich(N, _sandwich(D, N) - D)
-    E = gradient.solve(B0, D, spectrum)
-    B = B0 + E - gradient.solve(B0, eager.product(E, E), spectrum)
+    solver = gradient if gradient.linear else Exact()
+    E = solver.solve(B0, D, spectrum)
+    B = B0 + E - solver.solve(B0, eager.product(E, E), spectrum)
     if wanted != "both":
         return (B,)
     # S^-1 = R0 - R0 F R0 + R0 F R0 F R0 with F = S - S0.

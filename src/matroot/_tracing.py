@@ -30,4 +30,7 @@ def recording(*tensors: Tensor) -> bool:
 
 def concrete(tensor: Tensor) -> bool:
     """True when reading a value costs nothing: plain eager tensors in host memory."""
-    return tensor.device.type == "cpu" and not compiling() and not transforming()
+    if tensor.device.type != "cpu" or compiling() or transforming():
+        return False
+    # Batched gradients (is_grads_batched, vectorize) still use the vmap that predates torch.func.
+    return not torch._C._functorch.is_legacy_batchedtensor(tensor)

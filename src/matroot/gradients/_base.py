@@ -15,12 +15,16 @@ class Gradient(ABC):
 
     name: ClassVar[str]
 
-    def require(self, method: Method) -> None:
+    def require(self, method: Method) -> None:  # noqa: B027 (nothing to require is a fine default)
         """Raise ValueError, saying why, if the rule cannot follow ``method``."""
 
 
 class ImplicitGradient(Gradient):
     """Rules that follow from S S = A: the gradient solves a Lyapunov equation."""
+
+    linear: ClassVar[bool] = True
+    """Whether ``solve`` is a linear function of C operation by operation, so that automatic
+    differentiation of it by C is right."""
 
     def require(self, method: Method) -> None:
         if not method.is_root:

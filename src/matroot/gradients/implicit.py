@@ -19,13 +19,14 @@ class Implicit(ImplicitGradient):
     X -> S X + X S, an n^2 x n^2 matrix that is never formed: conjugate gradients apply it,
     one product an iteration. Iterations needed grow with the fourth root of the condition
     number of A. A matrix stops changing once its residual is below ``tolerance`` (None: 8 eps)
-    of the right-hand side. In the null space of B the residual cannot fall and X stays bounded
-    by the iteration limit.
+    of the right-hand side, or once only directions are left in which S is below sqrt(eps) of
+    its norm: the part of the gradient in the null space of S is left out.
     """
 
     name = "implicit"
+    linear = False  # step lengths depend on C
 
-    iterations: int = 100
+    iterations: int = 64
     tolerance: float | None = None
 
     def __post_init__(self) -> None:
@@ -42,13 +43,16 @@ class Implicit(ImplicitGradient):
         X, direction = torch.zeros_like(C), residual
         energy = _inner(residual, residual)
         target = tolerance**2 * energy
+        flat = torch.finfo(B.dtype).eps ** 0.5 * eager.frobenius(B)
+        active = torch.ones_like(energy, dtype=torch.bool)
         for _ in range(self.iterations):
-            active = ~(energy <= target)
-            if concrete(B) and not active.any():
+            active = active & ~(energy <= target)
+            if concrete(active) and not active.any():
                 break
             image = 2 * eager.hermitian(eager.product(B, direction))
             curvature = _inner(direction, image)
-            step = torch.where(active & (curvature != 0), energy / curvature, 0)
+            active = active & ~(curvature <= flat * _inner(direction, direction))
+            step = torch.where(active, energy / curvature, 0)
             X = X + step * direction
             residual = residual - step * image
             old, energy = energy, torch.where(active, _inner(residual, residual), energy)

@@ -54,7 +54,7 @@ class Lyapunov(ImplicitGradient):
             if self.tolerance is not None:
                 far = eager.frobenius(B - eager.identity(B)) >= self.tolerance
                 active = far if active is None else active & far
-                if concrete(B) and not active.any():
+                if concrete(active) and not active.any():
                     break
             W = eager.product(B, C)
             N = eager.product(B, W - 0.5 * eager.adjoint(W))

@@ -1,14 +1,19 @@
 """Matrix Pade approximant (MPA)."""
 
+import math
 from dataclasses import dataclass
+from operator import index
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from ..backends import eager
 from ..coefficients import pade_in_x
-from ._base import Method, Wanted, require_count
+from ._base import Method, Wanted, require_choice, require_count
 from ._polynomial import evaluate
+
+_MOST_BY_POLYNOMIALS = 5
 
 
 @dataclass(frozen=True)
@@ -16,28 +21,73 @@ class Pade(Method):
     """Diagonal [N, N] approximant: Q^-1 P for the root, P^-1 Q for the inverse root.
 
     On an eigenvalue x of X = A/||A||_F the root is sqrt(x) coth((2N+1) artanh sqrt(x)).
-    P and Q are evaluated as polynomials in X, where all their coefficients are positive;
-    the textbook form in I - X loses three digits to cancellation at N = 5.
+
+    form "polynomial": evaluate P and Q, then one positive definite solve per root; N - 1
+        products or fewer. The polynomials are taken in X, where their coefficients are positive
+        (in I - X they would cancel), but their values still span 4^N: so many eps are lost.
+    form "partial-fractions": N positive definite inverses per root, no loss at any degree.
+    form None: polynomials up to degree 5 (three digits), partial fractions above.
 
     An eigenvalue 0 becomes sqrt(||A||_F)/(2N+1) in the root and its reciprocal in the
-    inverse root (1/11 and 11 at N = 5): a built-in regulariser. Cost: N - 1 products or
-    fewer and one positive definite solve per root.
+    inverse root (1/11 and 11 at N = 5): a built-in regulariser.
     """
 
     name = "pade"
     gradient_name = "lyapunov"
 
     degree: int = 5
+    form: Literal["polynomial", "partial-fractions"] | None = None
 
     def __post_init__(self) -> None:
         require_count(self, "degree")
+        if self.form is not None:
+            require_choice(self, "form", ("polynomial", "partial-fractions"))
 
     def evaluate(self, A: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
         norm = eager.frobenius(A)
-        P, Q = evaluate(A / norm, [[float(c) for c in p] for p in pade_in_x(self.degree)])
-        roots = []
-        if wanted != "invsqrt":
-            roots.append(torch.sqrt(norm) * eager.solve_positive(Q, P))
-        if wanted != "sqrt":
-            roots.append(torch.rsqrt(norm) * eager.solve_positive(P, Q))
-        return tuple(roots)
+        by_polynomials = self.degree <= _MOST_BY_POLYNOMIALS if self.form is None else self.form == "polynomial"
+        scalar_roots = self._polynomials if by_polynomials else self._partial_fractions
+        sqrt, invsqrt = scalar_roots(A / norm, wanted)
+        scaled = []
+        if sqrt is not None:
+            scaled.append(torch.sqrt(norm) * sqrt)
+        if invsqrt is not None:
+            scaled.append(torch.rsqrt(norm) * invsqrt)
+        return tuple(scaled)
+
+    def _polynomials(self, X: Tensor, wanted: Wanted) -> tuple[Tensor | None, Tensor | None]:
+        P, Q = evaluate(X, _fraction(index(self.degree)))
+        return (
+            eager.solve_positive(Q, P) if wanted != "invsqrt" else None,
+            eager.solve_positive(P, Q) if wanted != "sqrt" else None,
+        )
+
+    def _partial_fractions(self, X: Tensor, wanted: Wanted) -> tuple[Tensor | None, Tensor | None]:
+        """With m = 2N+1 and t = tan^2, the poles of the two roots in x are -t(angle):
+
+        root:         (1 + 2 sum_k (1 + t_k) x/(x + t_k))/m at angles k pi/m
+        inverse root: (1 + 2 sum_k (1 + t_k)/(x + t_k))/m   at angles (k - 1/2) pi/m
+        """
+        m = 2 * self.degree + 1
+        eye = eager.identity(X)
+
+        def fractions(offset: float, residue_at) -> Tensor:
+            total = eye.expand_as(X)
+            for k in range(1, self.degree + 1):
+                t = math.tan((k - offset) * math.pi / m) ** 2
+                inverse = eager.solve_positive(X + t * eye, eye.expand_as(X))
+                total = total + 2 * (1 + t) * residue_at(inverse, t)
+            return total / m
+
+        return (
+            # x/(x + t) = 1 - t/(x + t)
+            fractions(0.0, lambda inverse, t: eye - t * inverse) if wanted != "invsqrt" else None,
+            fractions(0.5, lambda inverse, t: inverse) if wanted != "sqrt" else None,
+        )
+
+
+# As in Taylor: a constant for torch.compile.
+@torch.compiler.assume_constant_result
+def _fraction(degree: int) -> list[list[float]]:
+    """Numerator and denominator."""
+    return [[float(c) for c in polynomial] for polynomial in pade_in_x(degree)]

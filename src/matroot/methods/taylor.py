@@ -1,6 +1,7 @@
 """Matrix Taylor polynomial (MTP)."""
 
 from dataclasses import dataclass
+from operator import index
 
 import torch
 from torch import Tensor
@@ -35,6 +36,13 @@ class Taylor(Method):
         norm = eager.frobenius(A)
         Z = eager.identity(A) - A / norm
         inverses = {"sqrt": (False,), "invsqrt": (True,), "both": (False, True)}[wanted]
-        series = [[float(c) for c in taylor(self.degree, inverse)] for inverse in inverses]
+        series = [_series(index(self.degree), inverse) for inverse in inverses]
         scales = [torch.rsqrt(norm) if inverse else torch.sqrt(norm) for inverse in inverses]
         return tuple(scale * root for scale, root in zip(scales, evaluate(Z, series), strict=True))
+
+
+# Rational arithmetic is not for tracing. The callers' ``index`` pins a degree that torch.compile
+# would otherwise make symbolic.
+@torch.compiler.assume_constant_result
+def _series(degree: int, inverse: bool) -> list[float]:
+    return [float(c) for c in taylor(degree, inverse)]

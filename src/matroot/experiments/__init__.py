@@ -1,0 +1,1 @@
+"""Programs that show and measure the library; they need ``pip install "matroot[experiments]"``."""

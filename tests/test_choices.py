@@ -1,0 +1,96 @@
+"""Names, presets and the pairs that make no sense."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+
+import matroot
+from matroot._choices import GRADIENTS, METHODS
+
+from .matrices import wishart
+from .pairs import NAMED
+
+A = wishart(2, 4)
+
+
+def test_names():
+    assert set(METHODS) == {"taylor", "pade", "newton-schulz", "eigen", "power-iteration"}
+    assert " ".join(GRADIENTS) == "lyapunov exact implicit unrolled eigen-clip eigen-taylor eigen-pade eigen-power"
+    assert " ".join(matroot.presets()) == (
+        "mpa-lya mtp-lya ns ns-lya svd svd-lya svd-clip svd-pi svd-taylor svd-pade pi"
+    )
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_name_is_the_default_object(name):
+    assert torch.equal(matroot.sqrtm(A, name), matroot.sqrtm(A, METHODS[name]()))
+
+
+def test_auto_is_eigen_for_now():
+    assert torch.equal(matroot.sqrtm(A), matroot.sqrtm(A, matroot.Eigen()))
+
+
+@pytest.mark.parametrize("name", matroot.presets())
+def test_presets_run(name):
+    X = A.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(matroot.sqrtm(X, **matroot.preset(name)).sum(), X)
+    assert torch.isfinite(gradient).all()
+
+
+def test_a_preset_is_the_callers_to_change():
+    matroot.preset("ns")["method"] = matroot.Eigen()
+    assert matroot.preset("ns")["method"] == matroot.NewtonSchulz()
+
+
+@pytest.mark.parametrize("bad", ["Pade", "", None, 3, matroot.Pade])
+def test_unknown_method(bad):
+    with pytest.raises(ValueError, match=r"unknown method .*; valid names are auto, taylor, pade, newton-schulz"):
+        matroot.sqrtm(A, bad)
+
+
+@pytest.mark.parametrize("bad", ["lya", matroot.Pade(), 0])
+def test_unknown_gradient(bad):
+    with pytest.raises(ValueError, match=r"unknown gradient .*; valid names are lyapunov, exact, implicit"):
+        matroot.sqrtm(A, gradient=bad)
+
+
+def test_unknown_preset():
+    with pytest.raises(ValueError, match=r"unknown preset 'mpa'; valid names are mpa-lya, mtp-lya"):
+        matroot.preset("mpa")
+
+
+@pytest.mark.parametrize("gradient", ["eigen-clip", "eigen-taylor", "eigen-pade", "eigen-power"])
+@pytest.mark.parametrize("method", ["taylor", "pade", "newton-schulz", "power-iteration"])
+def test_spectral_gradients_need_a_decomposition(method, gradient):
+    with pytest.raises(ValueError, match=f"'{gradient}' works on an eigendecomposition, which method '{method}'"):
+        matroot.sqrtm(A, method, gradient=gradient)
+
+
+@pytest.mark.parametrize("gradient", ["lyapunov", "exact", "implicit"])
+def test_implicit_gradients_need_a_root(gradient):
+    with pytest.raises(ValueError, match="'power-iteration' does not satisfy it"):
+        matroot.sqrtm(A, "power-iteration", gradient=gradient)
+
+
+@pytest.mark.parametrize("function", [matroot.invsqrtm, matroot.roots])
+def test_power_iteration_has_no_inverse(function):
+    with pytest.raises(ValueError, match="'power-iteration' has no inverse root"):
+        function(A, "power-iteration")
+
+
+@pytest.mark.parametrize("pair", NAMED)
+def test_descriptions_are_values(pair):
+    for description in NAMED[pair]:
+        assert pickle.loads(pickle.dumps(description)) == description
+        assert copy.deepcopy(description) == description
+        assert hash(copy.copy(description)) == hash(description)
+        assert eval(repr(description), vars(matroot)) == description
+
+
+def test_roots_is_a_named_tuple():
+    both = matroot.roots(A)
+    assert isinstance(both, matroot.Roots)
+    assert torch.equal(both.sqrt, both[0])
+    assert torch.equal(both.invsqrt, both[1])

@@ -1,0 +1,62 @@
+"""The private parts of PyTorch we look at are still there and still mean what we think."""
+
+import torch
+
+from matroot._tracing import compiling, concrete, recording, transforming
+
+
+def test_transforming():
+    seen = []
+
+    def look(x):
+        seen.append(transforming())
+        return x.sum()
+
+    look(torch.ones(2))
+    torch.func.grad(look)(torch.ones(2))
+    torch.func.vmap(look)(torch.ones(2, 2))
+    torch.func.jvp(look, (torch.ones(2),), (torch.ones(2),))
+    assert seen == [False, True, True, True]
+
+
+def test_recording():
+    plain, tracked = torch.ones(2), torch.ones(2, requires_grad=True)
+    assert not recording(plain)
+    assert recording(plain, tracked)
+    with torch.no_grad():
+        assert not recording(tracked)
+    with torch.autograd.forward_ad.dual_level():
+        assert recording(plain)
+
+
+def test_concrete():
+    x = torch.ones(2)
+    assert concrete(x)
+    assert not concrete(x.to("meta"))
+    seen = []
+    torch.func.vmap(lambda y: seen.append(concrete(y)) or y)(torch.ones(2, 2))
+    assert seen == [False]
+
+
+def test_concrete_knows_batched_gradients():
+    seen = []
+
+    class Spy(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(concrete(g))
+            return g
+
+    x = torch.ones(2, requires_grad=True)
+    torch.autograd.grad(Spy.apply(x), x, torch.eye(2), is_grads_batched=True)
+    assert seen == [False]
+
+
+def test_compiling():
+    compiled = torch.compile(lambda x: x + (1 if compiling() else 2), backend="eager", fullgraph=True)
+    assert compiled(torch.zeros(())) == 1
+    assert not compiling()

@@ -110,9 +110,9 @@ def _pull_back(outputs, cotangents, scale, gradient: Gradient, wanted: Wanted) -
     if all(g is None for g in cotangents):
         return None
     if isinstance(gradient, SpectralGradient):
-        powers = _powers(wanted)
-        used = [(g, power) for g, power in zip(cotangents, powers, strict=True) if g is not None]
-        return _first_order(sum(_couple(outputs, g, p, scale, gradient) for g, p in used), outputs[0], gradient)
+        used = [(g, power) for g, power in zip(cotangents, _powers(wanted), strict=True) if g is not None]
+        parts = [_couple(outputs, g, power, scale, gradient) for g, power in used]
+        return _first_order(parts[0] if len(parts) == 1 else parts[0] + parts[1], outputs[0], gradient)
     assert isinstance(gradient, ImplicitGradient)
     if wanted == "invsqrt":
         R, (G,) = outputs[0], cotangents

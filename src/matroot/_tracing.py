@@ -33,4 +33,4 @@ def concrete(tensor: Tensor) -> bool:
     if tensor.device.type != "cpu" or compiling() or transforming():
         return False
     # Batched gradients (is_grads_batched, vectorize) still use the vmap that predates torch.func.
-    return not torch._C._functorch.is_legacy_batchedtensor(tensor)
+    return not torch._C._functorch.is_legacy_batchedtensor(tensor)  # pyright: ignore[reportAttributeAccessIssue]

@@ -49,7 +49,9 @@ def pade(degree: int) -> tuple[Polynomial, Polynomial]:
     series = taylor(2 * degree)
     system = [[series[degree + i - j] for j in range(1, degree + 1)] for i in range(1, degree + 1)]
     denominator = (Fraction(1), *_solve(system, [-c for c in series[degree + 1 :]]))
-    numerator = tuple(sum(denominator[j] * series[k - j] for j in range(k + 1)) for k in range(degree + 1))
+    numerator = tuple(
+        sum((denominator[j] * series[k - j] for j in range(k)), denominator[k]) for k in range(degree + 1)
+    )
     return numerator, denominator
 
 

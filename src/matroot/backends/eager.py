@@ -67,9 +67,8 @@ def _reduced_precision(device: str) -> bool:
 
     Traced code takes the answer as a constant: PyTorch retraces when the setting changes.
     """
-    if device == "cuda":
-        return torch.backends.cuda.matmul.fp32_precision == "tf32"
-    return torch.backends.mkldnn.matmul.fp32_precision in ("tf32", "bf16")
+    backend = torch.backends.cuda if device == "cuda" else torch.backends.mkldnn
+    return backend.matmul.fp32_precision in ("tf32", "bf16")  # pyright: ignore[reportAttributeAccessIssue]
 
 
 # TF32 keeps the 10 leading bits of the 23-bit mantissa; this clears the other 13.

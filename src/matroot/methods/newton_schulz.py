@@ -57,16 +57,17 @@ class NewtonSchulz(Method):
         return select(wanted, Y, Y if Z is None else Z)
 
     def _single(self, X: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
-        Z = eager.identity(X).expand_as(X)
-        for step in range(self.iterations):
-            W = X if step == 0 else eager.product(Z, X)
-            if step == self.iterations - 1 and wanted != "invsqrt":
-                # X Z' = (3 W - W^2 Z)/2: the root without a separate product by X.
-                WWZ = eager.product(W, W if step == 0 else eager.product(W, Z))
-                root = 1.5 * W - 0.5 * WWZ
-                if wanted == "sqrt":
-                    return (root,)
-            else:
-                root = X
-            Z = 1.5 * Z - 0.5 * (X if step == 0 else eager.product(eager.product(Z, Z), W))
-        return select(wanted, root, Z)
+        # The first step from Z = I needs no product.
+        Z = 1.5 * eager.identity(X) - 0.5 * X
+        if self.iterations == 1:
+            return select(wanted, eager.product(X, Z), Z) if wanted != "invsqrt" else (Z,)
+        for _ in range(self.iterations - 2):
+            Z = 1.5 * Z - 0.5 * eager.product(eager.product(Z, Z), eager.product(Z, X))
+        # The last step in terms of W = Z X: W^2 Z = Z^3 X^2 gives the root, Z^2 W the inverse root.
+        W = eager.product(Z, X)
+        roots = []
+        if wanted != "invsqrt":
+            roots.append(1.5 * W - 0.5 * eager.product(eager.product(W, W), Z))
+        if wanted != "sqrt":
+            roots.append(1.5 * Z - 0.5 * eager.product(eager.product(Z, Z), W))
+        return tuple(roots)

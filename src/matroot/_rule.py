@@ -21,7 +21,12 @@ W = L_B^-1[X'] for upstream X',
 
     C' = W,   B' = -(W X + X W),
 
-again a Lyapunov solve. Because the outer rule is written in terms of its *outputs* S and R and of
+again a Lyapunov solve. For X = L_R^-1[-N G N], N = R^2, the same with C = -N G N and
+dN = dR R + R dR adds
+
+    G' = -N W N,   R' = -(W X + X W) - (M R + R M),   M = G N W + W N G.
+
+Because the outer rule is written in terms of its *outputs* S and R and of
 this inner function, differentiating it again reaches A through them: any order follows.
 
 Truncated methods return an S whose square is only near A. The rule still applies the equations
@@ -35,7 +40,7 @@ from torch.autograd import Function
 from ._tracing import compiling, recording, transforming
 from .backends import eager
 from .gradients import Exact, Gradient, Unrolled
-from .gradients._base import ImplicitGradient, SpectralGradient
+from .gradients._base import ImplicitGradient, SpectralGradient, weigh
 from .methods import Method
 from .methods._base import Wanted
 from .methods.eigen import floored
@@ -115,8 +120,7 @@ def _pull_back(outputs, cotangents, scale, gradient: Gradient, wanted: Wanted) -
         return _first_order(parts[0] if len(parts) == 1 else parts[0] + parts[1], outputs[0], gradient)
     assert isinstance(gradient, ImplicitGradient)
     if wanted == "invsqrt":
-        R, (G,) = outputs[0], cotangents
-        return lyapunov(R, -_sandwich(eager.product(R, R), G), gradient, _spectrum(outputs, wanted))
+        return inverse_lyapunov(outputs[0], cotangents[0], gradient, _spectrum(outputs, wanted))
     S, G = outputs[0], cotangents[0]
     if wanted == "both" and cotangents[1] is not None:
         from_inverse = -_sandwich(outputs[1], cotangents[1])
@@ -134,8 +138,7 @@ def _push_forward(outputs, tangent, scale, gradient: Gradient, wanted: Wanted) -
     assert isinstance(gradient, ImplicitGradient)
     spectrum = _spectrum(outputs, wanted)
     if wanted == "invsqrt":
-        R = outputs[0]
-        return (-lyapunov(R, _sandwich(eager.product(R, R), tangent), gradient, spectrum),)
+        return (inverse_lyapunov(outputs[0], tangent, gradient, spectrum),)
     dS = lyapunov(outputs[0], tangent, gradient, spectrum)
     return (dS,) if wanted == "sqrt" else (dS, -_sandwich(outputs[1], dS))
 
@@ -191,20 +194,24 @@ def _sandwich(outer: Tensor, inner: Tensor) -> Tensor:
 
 def _couple(outputs, G: Tensor, power: float, scale: Tensor, gradient: SpectralGradient) -> Tensor:
     values, vectors = outputs[-2:]
-    coupling = gradient.coupling(values, power, scale)
-    inner = coupling * eager.product(eager.adjoint(vectors), eager.product(G, vectors))
-    return eager.hermitian(eager.product(vectors, eager.product(inner, eager.adjoint(vectors))))
+    return weigh(gradient.coupling(values, power, scale), vectors, G)
 
 
 def lyapunov(B: Tensor, C: Tensor, gradient: ImplicitGradient, spectrum: Spectrum = None) -> Tensor:
     """The Hermitian X with B X + X B = C, differentiable in B and C to any order."""
     if compiling() or not recording(B, C):
         return gradient.solve(B, C, spectrum)
-    values, vectors = (None, None) if spectrum is None else spectrum
-    return _LyapunovSolve.apply(B, C, gradient, values, vectors)
+    return _Lyapunov.apply(B, C, gradient, *(spectrum or (None, None)))
 
 
-class _LyapunovSolve(Function):
+def inverse_lyapunov(R: Tensor, G: Tensor, gradient: ImplicitGradient, spectrum: Spectrum = None) -> Tensor:
+    """The Hermitian X with R X + X R = -R^2 G R^2, differentiable in R and G to any order."""
+    if compiling() or not recording(R, G):
+        return gradient.solve_inverse(R, G, spectrum)
+    return _InverseLyapunov.apply(R, G, gradient, *(spectrum or (None, None)))
+
+
+class _Lyapunov(Function):
     """X = L_B^-1[C] on Hermitian matrices; the spectrum is that of B and adds no dependence."""
 
     generate_vmap_rule = True
@@ -215,25 +222,66 @@ class _LyapunovSolve(Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        B, _, ctx.gradient, values, vectors = inputs
-        ctx.save_for_backward(B, output, values, vectors)
-        ctx.save_for_forward(B, output, values, vectors)
+        B, C, ctx.gradient, values, vectors = inputs
+        ctx.save_for_backward(B, C, output, values, vectors)
+        ctx.save_for_forward(B, C, output, values, vectors)
 
     @staticmethod
     def backward(ctx, upstream):
-        B, X, values, vectors = ctx.saved_tensors
+        B, _, X, *spectrum = ctx.saved_tensors
         with _full_precision(B):
-            spectrum = None if values is None else (values, vectors)
-            W = lyapunov(B, eager.hermitian(upstream), ctx.gradient, spectrum)
-            return -2 * eager.hermitian(eager.product(W, X)), W, None, None, None
+            W = lyapunov(B, eager.hermitian(upstream), ctx.gradient, _or_none(spectrum))
+            return -_anticommutator(W, X), W, None, None, None
 
     @staticmethod
     def jvp(ctx, dB, dC, *_):
-        B, X, values, vectors = ctx.saved_tensors
+        B, _, X, *spectrum = ctx.saved_tensors
         with _full_precision(B):
-            spectrum = None if values is None else (values, vectors)
-            right = eager.hermitian(dC) - 2 * eager.hermitian(eager.product(eager.hermitian(dB), X))
-            return lyapunov(B, right, ctx.gradient, spectrum)
+            right = eager.hermitian(dC) - _anticommutator(eager.hermitian(dB), X)
+            return lyapunov(B, right, ctx.gradient, _or_none(spectrum))
+
+
+class _InverseLyapunov(Function):
+    """X = L_R^-1[-R^2 G R^2], for rules that know a better way than forming the right-hand side."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(R, G, gradient, values, vectors):
+        return gradient.solve_inverse(R, G, None if values is None else (values, vectors))
+
+    setup_context = staticmethod(_Lyapunov.setup_context)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        R, G, X, *spectrum = ctx.saved_tensors
+        with _full_precision(R):
+            W = lyapunov(R, eager.hermitian(upstream), ctx.gradient, _or_none(spectrum))
+            N = eager.product(R, R)
+            NW = eager.product(N, W)
+            M = 2 * eager.hermitian(eager.product(G, NW))
+            dR = -_anticommutator(W, X) - _anticommutator(M, R)
+            return dR, -eager.hermitian(eager.product(NW, N)), None, None, None
+
+    @staticmethod
+    def jvp(ctx, dR, dG, *_):
+        R, G, X, *spectrum = ctx.saved_tensors
+        with _full_precision(R):
+            dR, N = eager.hermitian(dR), eager.product(R, R)
+            dN = _anticommutator(dR, R)
+            dNGN = eager.product(eager.product(dN, G), N)
+            right = -_anticommutator(dR, X) - 2 * eager.hermitian(dNGN) - _sandwich(N, eager.hermitian(dG))
+            return lyapunov(R, right, ctx.gradient, _or_none(spectrum))
+
+
+def _or_none(spectrum: list) -> Spectrum:
+    values, vectors = spectrum
+    return None if values is None else (values, vectors)
+
+
+def _anticommutator(a: Tensor, b: Tensor) -> Tensor:
+    """a b + b a for Hermitian a and b."""
+    return 2 * eager.hermitian(eager.product(a, b))
 
 
 def _first_order(derivative: Tensor, root: Tensor, gradient: Gradient) -> Tensor:

@@ -30,7 +30,7 @@ def identity(like: Tensor) -> Tensor:
 
 def product(a: Tensor, b: Tensor) -> Tensor:
     """``a @ b`` in the precision of the dtype."""
-    if a.dtype not in _WIDE or not _reduced_precision(a.device.type):
+    if not _reduced_precision(a):
         return a @ b
     if a.device.type == "cuda" and not recording(a, b):
         return _three_pass_product(a, b)
@@ -40,14 +40,15 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 
 def solve_positive(matrix: Tensor, right: Tensor) -> Tensor:
     """Solve ``matrix @ X = right`` for a positive definite ``matrix``."""
-    factor, _ = torch.linalg.cholesky_ex(matrix)
-    return torch.cholesky_solve(right, factor)
+    wide = _dtype_for_derivatives(matrix)
+    factor, _ = torch.linalg.cholesky_ex(matrix.to(wide))
+    return torch.cholesky_solve(right.to(wide), factor).to(right.dtype)
 
 
 def eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """Eigenvalues (ascending) and eigenvectors of a Hermitian matrix."""
-    values, vectors = torch.linalg.eigh(matrix)
-    return values, vectors
+    values, vectors = torch.linalg.eigh(matrix.to(_dtype_for_derivatives(matrix)))
+    return values.to(matrix.real.dtype), vectors.to(matrix.dtype)
 
 
 def frobenius(matrix: Tensor) -> Tensor:
@@ -61,12 +62,19 @@ def trace(matrix: Tensor) -> Tensor:
     return (diagonal.real if diagonal.is_complex() else diagonal).sum(-1)[..., None, None]
 
 
-@torch.compiler.assume_constant_result
-def _reduced_precision(device: str) -> bool:
-    """Whether the process-wide settings let float32 products lose digits.
+def _dtype_for_derivatives(matrix: Tensor) -> torch.dtype:
+    """The dtype for a factorisation whose own derivative formula uses plain products."""
+    return _WIDE[matrix.dtype] if _reduced_precision(matrix) and recording(matrix) else matrix.dtype
 
-    Traced code takes the answer as a constant: PyTorch retraces when the setting changes.
-    """
+
+def _reduced_precision(matrix: Tensor) -> bool:
+    """Whether the process-wide settings let products of this dtype lose digits."""
+    return matrix.dtype in _WIDE and _reduced_on(matrix.device.type)
+
+
+# Traced code takes the answer as a constant; PyTorch traces again when the setting changes.
+@torch.compiler.assume_constant_result
+def _reduced_on(device: str) -> bool:
     backend = torch.backends.cuda if device == "cuda" else torch.backends.mkldnn
     return backend.matmul.fp32_precision in ("tf32", "bf16")  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from ..backends import eager
 from ..methods import Method
 from ..methods.eigen import floored
 
@@ -39,6 +40,12 @@ class ImplicitGradient(Gradient):
 
         ``spectrum``: eigenvalues and eigenvectors of B if the forward pass knows them.
         """
+
+    def solve_inverse(self, R: Tensor, G: Tensor, spectrum: tuple[Tensor, Tensor] | None) -> Tensor:
+        """The Hermitian X with R X + X R = -R^2 G R^2."""
+        square = eager.product(R, R)
+        right = -eager.hermitian(eager.product(eager.product(square, G), square))
+        return self.solve(R, right, spectrum)
 
 
 class SpectralGradient(Gradient):
@@ -93,3 +100,9 @@ def geometric_sum(ratio: Tensor, terms: int) -> Tensor:
     for _ in range(terms - 1):
         total = 1 + ratio * total
     return total
+
+
+def weigh(weights: Tensor, vectors: Tensor, G: Tensor) -> Tensor:
+    """U (weights o U^H G U) U^H, Hermitian."""
+    inner = weights * eager.product(eager.adjoint(vectors), eager.product(G, vectors))
+    return eager.hermitian(eager.product(vectors, eager.product(inner, eager.adjoint(vectors))))

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ..backends import eager
 from ..methods.eigen import floored
-from ._base import ImplicitGradient, pairs
+from ._base import ImplicitGradient, pairs, weigh
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,15 @@ class Exact(ImplicitGradient):
 
     def solve(self, B: Tensor, C: Tensor, spectrum: tuple[Tensor, Tensor] | None) -> Tensor:
         values, vectors = eager.eigh(B) if spectrum is None else spectrum
-        i, j = pairs(floored(values, torch.finfo(values.dtype).eps ** 0.5))
-        inner = eager.product(eager.adjoint(vectors), eager.product(C, vectors)) / (i + j)
-        return eager.hermitian(eager.product(vectors, eager.product(inner, eager.adjoint(vectors))))
+        i, j = pairs(_floored_root(values))
+        return weigh(1 / (i + j), vectors, C)
+
+    def solve_inverse(self, R: Tensor, G: Tensor, spectrum: tuple[Tensor, Tensor] | None) -> Tensor:
+        # Weighing G in the eigenbasis avoids R^2 G R^2, whose rounding errors grow with kappa^2.
+        values, vectors = eager.eigh(R) if spectrum is None else spectrum
+        i, j = pairs(_floored_root(values))
+        return weigh(-((i * j) ** 2) / (i + j), vectors, G)
+
+
+def _floored_root(values: Tensor) -> Tensor:
+    return floored(values, torch.finfo(values.dtype).eps ** 0.5)

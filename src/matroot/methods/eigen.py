@@ -35,9 +35,9 @@ class Eigen(Method):
 
 
 def floored(values: Tensor, relative: float | None = None) -> Tensor:
-    """Ascending eigenvalues with those below ``relative`` (None: eps) of the largest raised to it."""
+    """Eigenvalues with those below ``relative`` (None: eps) of the largest raised to it."""
     relative = torch.finfo(values.dtype).eps if relative is None else relative
-    return torch.maximum(values, relative * values[..., -1:])
+    return torch.maximum(values, relative * values.amax(-1, keepdim=True))
 
 
 def compose(vectors: Tensor, values: Tensor) -> Tensor:

@@ -32,8 +32,8 @@ class PowerIteration(Method):
 
     def evaluate(self, A: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
         # cos(1), cos(2), ...: fixed, and in no special position to structured matrices.
-        u = torch.cos(torch.arange(1, A.shape[-1] + 1, device=A.device, dtype=torch.float32))
-        u = u.to(A.dtype)[:, None]
+        count = torch.arange(1, A.shape[-1] + 1, device=A.device, dtype=A.real.dtype)
+        u = torch.cos(count).to(A.dtype)[:, None]
         for _ in range(self.iterations):
             u = eager.product(A, u)
             length = torch.linalg.vector_norm(u, dim=-2, keepdim=True)

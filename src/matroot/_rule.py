@@ -242,7 +242,7 @@ class _Lyapunov(Function):
 
 
 class _InverseLyapunov(Function):
-    """X = L_R^-1[-R^2 G R^2], for rules that know a better way than forming the right-hand side."""
+    """X = L_R^-1[-R^2 G R^2], for rules that need not form the right-hand side."""
 
     generate_vmap_rule = True
 

@@ -27,7 +27,7 @@ class Exact(ImplicitGradient):
         return weigh(1 / (i + j), vectors, C)
 
     def solve_inverse(self, R: Tensor, G: Tensor, spectrum: tuple[Tensor, Tensor] | None) -> Tensor:
-        # Weighing G in the eigenbasis avoids R^2 G R^2, whose rounding errors grow with kappa^2.
+        # In the eigenbasis R^2 G R^2 is a weighing too: no products for the right-hand side.
         values, vectors = eager.eigh(R) if spectrum is None else spectrum
         i, j = pairs(_floored_root(values))
         return weigh(-((i * j) ** 2) / (i + j), vectors, G)

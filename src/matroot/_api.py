@@ -12,7 +12,7 @@ from ._rule import differentiable_roots
 from ._sharding import is_sharded, on_local_matrices
 from .gradients import Gradient
 from .methods import Method
-from .methods._base import Wanted
+from .methods._base import Wanted, inverses
 
 
 class Roots(NamedTuple):
@@ -97,12 +97,11 @@ def _evaluate(
         if check:
             inspect(A)
         if A.shape[-1] == 0:
-            return tuple(A.clone() for _ in range(2 if wanted == "both" else 1))
+            return tuple(A.clone() for _ in inverses(wanted))
         # Autocast would run the products of a root in half precision.
         with torch.autocast(A.device.type, enabled=False):
             cleaned = clean(A, ridge)
             found = differentiable_roots(cleaned.matrix, cleaned.scale, chosen, rule, wanted)
-            inverse = {"sqrt": (False,), "invsqrt": (True,), "both": (False, True)}[wanted]
-            return tuple(cleaned.restore(root, inv) for root, inv in zip(found, inverse, strict=True))
+            return tuple(cleaned.restore(root, inverse) for root, inverse in zip(found, inverses(wanted), strict=True))
 
     return on_local_matrices(pipeline, A) if is_sharded(A) else pipeline(A)

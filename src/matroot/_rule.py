@@ -16,18 +16,9 @@ Adjoints, for upstream gradients G_S and G_R:
     both roots          dA = L_S^-1[G_S - R G_R R]
     inverse root alone  dA = L_R^-1[-R^2 G_R R^2]
 
-The second derivative needs that of X = L_B^-1[C]. From B dX + dX B = dC - dB X - X dB, with
-W = L_B^-1[X'] for upstream X',
-
-    C' = W,   B' = -(W X + X W),
-
-again a Lyapunov solve. For X = L_R^-1[-N G N], N = R^2, the same with C = -N G N and
-dN = dR R + R dR adds
-
-    G' = -N W N,   R' = -(W X + X W) - (M R + R M),   M = G N W + W N G.
-
-Because the outer rule is written in terms of its *outputs* S and R and of
-this inner function, differentiating it again reaches A through them: any order follows.
+The right-hand sides are solved by functions that can be differentiated again (``_lyapunov``), and
+they are written in terms of the *outputs* S and R, so that a second derivative reaches A through
+them: any order follows.
 
 Truncated methods return an S whose square is only near A. The rule still applies the equations
 above to that S: the gradient of an exact root, evaluated at an approximate one.
@@ -37,15 +28,14 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from ._lyapunov import Spectrum, full_precision, inverse_lyapunov, lyapunov, sandwich
 from ._tracing import compiling, recording, transforming
 from .backends import eager
 from .gradients import Exact, Gradient, Unrolled
 from .gradients._base import ImplicitGradient, SpectralGradient, weigh
 from .methods import Method
-from .methods._base import Wanted
+from .methods._base import Wanted, inverses
 from .methods.eigen import floored
-
-Spectrum = tuple[Tensor, Tensor] | None
 
 
 def differentiable_roots(
@@ -67,7 +57,7 @@ def differentiable_roots(
 
 
 def _count(wanted: Wanted) -> int:
-    return 2 if wanted == "both" else 1
+    return len(inverses(wanted))
 
 
 class _Roots(Function):
@@ -81,7 +71,7 @@ class _Roots(Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        _, scale, ctx.method, ctx.gradient, ctx.wanted = inputs
+        _, scale, _, ctx.gradient, ctx.wanted = inputs
         ctx.mark_non_differentiable(*output[_count(ctx.wanted) :])
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(scale, *output)
@@ -89,7 +79,7 @@ class _Roots(Function):
     @staticmethod
     def backward(ctx, *cotangents):
         scale, *outputs = ctx.saved_tensors
-        with _full_precision(outputs[0]):
+        with full_precision(outputs[0]):
             cotangents = [None if g is None else eager.hermitian(g) for g in cotangents[: _count(ctx.wanted)]]
             return _pull_back(outputs, cotangents, scale, ctx.gradient, ctx.wanted), None, None, None, None
 
@@ -105,7 +95,7 @@ class _RootsWithForwardMode(_Roots):
     @staticmethod
     def jvp(ctx, tangent, *_):
         scale, *outputs = ctx.saved_tensors
-        with _full_precision(outputs[0]):
+        with full_precision(outputs[0]):
             tangents = _push_forward(outputs, eager.hermitian(tangent), scale, ctx.gradient, ctx.wanted)
         return (*tangents, *(None for _ in outputs[_count(ctx.wanted) :]))
 
@@ -123,7 +113,7 @@ def _pull_back(outputs, cotangents, scale, gradient: Gradient, wanted: Wanted) -
         return inverse_lyapunov(outputs[0], cotangents[0], gradient, _spectrum(outputs, wanted))
     S, G = outputs[0], cotangents[0]
     if wanted == "both" and cotangents[1] is not None:
-        from_inverse = -_sandwich(outputs[1], cotangents[1])
+        from_inverse = -sandwich(outputs[1], cotangents[1])
         G = from_inverse if G is None else G + from_inverse
     return lyapunov(S, G, gradient, _spectrum(outputs, wanted))
 
@@ -140,7 +130,7 @@ def _push_forward(outputs, tangent, scale, gradient: Gradient, wanted: Wanted) -
     if wanted == "invsqrt":
         return (inverse_lyapunov(outputs[0], tangent, gradient, spectrum),)
     dS = lyapunov(outputs[0], tangent, gradient, spectrum)
-    return (dS,) if wanted == "sqrt" else (dS, -_sandwich(outputs[1], dS))
+    return (dS,) if wanted == "sqrt" else (dS, -sandwich(outputs[1], dS))
 
 
 def _expanded_roots(A, scale, method: Method, gradient: Gradient, wanted: Wanted) -> tuple[Tensor, ...]:
@@ -161,7 +151,7 @@ def _expanded_roots(A, scale, method: Method, gradient: Gradient, wanted: Wanted
     B0 = outputs[0]
     if wanted == "invsqrt":
         N = eager.product(B0, B0)
-        D = _sandwich(N, _sandwich(D, N) - D)
+        D = sandwich(N, sandwich(D, N) - D)
     solver = gradient if gradient.linear else Exact()
     E = solver.solve(B0, D, spectrum)
     B = B0 + E - solver.solve(B0, eager.product(E, E), spectrum)
@@ -169,7 +159,7 @@ def _expanded_roots(A, scale, method: Method, gradient: Gradient, wanted: Wanted
         return (B,)
     # S^-1 = R0 - R0 F R0 + R0 F R0 F R0 with F = S - S0.
     R0, F = outputs[1], B - B0
-    return B, R0 + _sandwich(R0, _sandwich(F, R0) - F)
+    return B, R0 + sandwich(R0, sandwich(F, R0) - F)
 
 
 def _spectrum(outputs, wanted: Wanted) -> Spectrum:
@@ -184,104 +174,12 @@ def _spectrum(outputs, wanted: Wanted) -> Spectrum:
 
 
 def _powers(wanted: Wanted) -> tuple[float, ...]:
-    return {"sqrt": (0.5,), "invsqrt": (-0.5,), "both": (0.5, -0.5)}[wanted]
-
-
-def _sandwich(outer: Tensor, inner: Tensor) -> Tensor:
-    """outer inner outer, Hermitian."""
-    return eager.hermitian(eager.product(eager.product(outer, inner), outer))
+    return tuple(-0.5 if inverse else 0.5 for inverse in inverses(wanted))
 
 
 def _couple(outputs, G: Tensor, power: float, scale: Tensor, gradient: SpectralGradient) -> Tensor:
     values, vectors = outputs[-2:]
     return weigh(gradient.coupling(values, power, scale), vectors, G)
-
-
-def lyapunov(B: Tensor, C: Tensor, gradient: ImplicitGradient, spectrum: Spectrum = None) -> Tensor:
-    """The Hermitian X with B X + X B = C, differentiable in B and C to any order."""
-    if compiling() or not recording(B, C):
-        return gradient.solve(B, C, spectrum)
-    return _Lyapunov.apply(B, C, gradient, *(spectrum or (None, None)))
-
-
-def inverse_lyapunov(R: Tensor, G: Tensor, gradient: ImplicitGradient, spectrum: Spectrum = None) -> Tensor:
-    """The Hermitian X with R X + X R = -R^2 G R^2, differentiable in R and G to any order."""
-    if compiling() or not recording(R, G):
-        return gradient.solve_inverse(R, G, spectrum)
-    return _InverseLyapunov.apply(R, G, gradient, *(spectrum or (None, None)))
-
-
-class _Lyapunov(Function):
-    """X = L_B^-1[C] on Hermitian matrices; the spectrum is that of B and adds no dependence."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(B, C, gradient, values, vectors):
-        return gradient.solve(B, C, None if values is None else (values, vectors))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        B, C, ctx.gradient, values, vectors = inputs
-        ctx.save_for_backward(B, C, output, values, vectors)
-        ctx.save_for_forward(B, C, output, values, vectors)
-
-    @staticmethod
-    def backward(ctx, upstream):
-        B, _, X, *spectrum = ctx.saved_tensors
-        with _full_precision(B):
-            W = lyapunov(B, eager.hermitian(upstream), ctx.gradient, _or_none(spectrum))
-            return -_anticommutator(W, X), W, None, None, None
-
-    @staticmethod
-    def jvp(ctx, dB, dC, *_):
-        B, _, X, *spectrum = ctx.saved_tensors
-        with _full_precision(B):
-            right = eager.hermitian(dC) - _anticommutator(eager.hermitian(dB), X)
-            return lyapunov(B, right, ctx.gradient, _or_none(spectrum))
-
-
-class _InverseLyapunov(Function):
-    """X = L_R^-1[-R^2 G R^2], for rules that need not form the right-hand side."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(R, G, gradient, values, vectors):
-        return gradient.solve_inverse(R, G, None if values is None else (values, vectors))
-
-    setup_context = staticmethod(_Lyapunov.setup_context)
-
-    @staticmethod
-    def backward(ctx, upstream):
-        R, G, X, *spectrum = ctx.saved_tensors
-        with _full_precision(R):
-            W = lyapunov(R, eager.hermitian(upstream), ctx.gradient, _or_none(spectrum))
-            N = eager.product(R, R)
-            NW = eager.product(N, W)
-            M = 2 * eager.hermitian(eager.product(G, NW))
-            dR = -_anticommutator(W, X) - _anticommutator(M, R)
-            return dR, -eager.hermitian(eager.product(NW, N)), None, None, None
-
-    @staticmethod
-    def jvp(ctx, dR, dG, *_):
-        R, G, X, *spectrum = ctx.saved_tensors
-        with _full_precision(R):
-            dR, N = eager.hermitian(dR), eager.product(R, R)
-            dN = _anticommutator(dR, R)
-            dNGN = eager.product(eager.product(dN, G), N)
-            right = -_anticommutator(dR, X) - 2 * eager.hermitian(dNGN) - _sandwich(N, eager.hermitian(dG))
-            return lyapunov(R, right, ctx.gradient, _or_none(spectrum))
-
-
-def _or_none(spectrum: list) -> Spectrum:
-    values, vectors = spectrum
-    return None if values is None else (values, vectors)
-
-
-def _anticommutator(a: Tensor, b: Tensor) -> Tensor:
-    """a b + b a for Hermitian a and b."""
-    return 2 * eager.hermitian(eager.product(a, b))
 
 
 def _first_order(derivative: Tensor, root: Tensor, gradient: Gradient) -> Tensor:
@@ -318,8 +216,3 @@ def _first_order_message(gradient: Gradient) -> str:
         f"gradient '{gradient.name}' is a baseline that defines a first derivative only; "
         "use gradient='exact' for higher derivatives"
     )
-
-
-def _full_precision(matrix: Tensor):
-    """Autocast off: it would run float32 products in half precision."""
-    return torch.autocast(matrix.device.type, enabled=False)

@@ -44,6 +44,11 @@ def require_choice(owner: object, field: str, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{type(owner).__name__}: {field} must be one of {', '.join(choices)}; got {value!r}")
 
 
+def inverses(wanted: Wanted) -> tuple[bool, ...]:
+    """For each wanted root in order: is it the inverse one?"""
+    return {"sqrt": (False,), "invsqrt": (True,), "both": (False, True)}[wanted]
+
+
 def select(wanted: Wanted, sqrt: Tensor, invsqrt: Tensor) -> tuple[Tensor, ...]:
     """Keep the wanted ones of two roots that were both computed."""
-    return {"sqrt": (sqrt,), "invsqrt": (invsqrt,), "both": (sqrt, invsqrt)}[wanted]
+    return tuple(invsqrt if inverse else sqrt for inverse in inverses(wanted))

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..backends import eager
 from ..coefficients import taylor
-from ._base import Method, Wanted, require_count
+from ._base import Method, Wanted, inverses, require_count, select
 from ._polynomial import evaluate
 
 
@@ -35,9 +35,8 @@ class Taylor(Method):
     def evaluate(self, A: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
         norm = eager.frobenius(A)
         Z = eager.identity(A) - A / norm
-        inverses = {"sqrt": (False,), "invsqrt": (True,), "both": (False, True)}[wanted]
-        series = [_series(index(self.degree), inverse) for inverse in inverses]
-        scales = [torch.rsqrt(norm) if inverse else torch.sqrt(norm) for inverse in inverses]
+        series = [_series(index(self.degree), inverse) for inverse in inverses(wanted)]
+        scales = select(wanted, torch.sqrt(norm), torch.rsqrt(norm))
         return tuple(scale * root for scale, root in zip(scales, evaluate(Z, series), strict=True))
 
 

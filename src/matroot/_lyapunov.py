@@ -1,0 +1,120 @@
+"""The Lyapunov equation as a differentiable function.
+
+On Hermitian matrices let L_B[X] = B X + X B. From B dX + dX B = dC - dB X - X dB, the derivative of
+X = L_B^-1[C] for upstream X' and W = L_B^-1[X'] is
+
+    C' = W,   B' = -(W X + X W),
+
+again a Lyapunov solve. For X = L_R^-1[-N G N] with N = R^2, the right-hand side C = -N G N and
+dN = dR R + R dR add
+
+    G' = -N W N,   R' = -(W X + X W) - (M R + R M),   M = G N W + W N G.
+"""
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from ._tracing import compiling, recording
+from .backends import eager
+from .gradients._base import ImplicitGradient
+
+Spectrum = tuple[Tensor, Tensor] | None
+"""Eigenvalues and eigenvectors of the coefficient matrix, where known."""
+
+
+def lyapunov(B: Tensor, C: Tensor, gradient: ImplicitGradient, spectrum: Spectrum = None) -> Tensor:
+    """The Hermitian X with B X + X B = C, differentiable in B and C to any order."""
+    if compiling() or not recording(B, C):
+        return gradient.solve(B, C, spectrum)
+    return _Lyapunov.apply(B, C, gradient, *(spectrum or (None, None)))
+
+
+def inverse_lyapunov(R: Tensor, G: Tensor, gradient: ImplicitGradient, spectrum: Spectrum = None) -> Tensor:
+    """The Hermitian X with R X + X R = -R^2 G R^2, differentiable in R and G to any order."""
+    if compiling() or not recording(R, G):
+        return gradient.solve_inverse(R, G, spectrum)
+    return _InverseLyapunov.apply(R, G, gradient, *(spectrum or (None, None)))
+
+
+class _Lyapunov(Function):
+    """X = L_B^-1[C] on Hermitian matrices; the spectrum is that of B and adds no dependence."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(B, C, gradient, values, vectors):
+        return gradient.solve(B, C, None if values is None else (values, vectors))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        B, C, ctx.gradient, values, vectors = inputs
+        ctx.save_for_backward(B, C, output, values, vectors)
+        ctx.save_for_forward(B, C, output, values, vectors)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        B, _, X, *spectrum = ctx.saved_tensors
+        with full_precision(B):
+            W = lyapunov(B, eager.hermitian(upstream), ctx.gradient, _or_none(spectrum))
+            return -_anticommutator(W, X), W, None, None, None
+
+    @staticmethod
+    def jvp(ctx, dB, dC, *_):
+        B, _, X, *spectrum = ctx.saved_tensors
+        with full_precision(B):
+            right = eager.hermitian(dC) - _anticommutator(eager.hermitian(dB), X)
+            return lyapunov(B, right, ctx.gradient, _or_none(spectrum))
+
+
+class _InverseLyapunov(Function):
+    """X = L_R^-1[-R^2 G R^2], for rules that need not form the right-hand side."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(R, G, gradient, values, vectors):
+        return gradient.solve_inverse(R, G, None if values is None else (values, vectors))
+
+    setup_context = staticmethod(_Lyapunov.setup_context)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        R, G, X, *spectrum = ctx.saved_tensors
+        with full_precision(R):
+            W = lyapunov(R, eager.hermitian(upstream), ctx.gradient, _or_none(spectrum))
+            N = eager.product(R, R)
+            NW = eager.product(N, W)
+            M = 2 * eager.hermitian(eager.product(G, NW))
+            dR = -_anticommutator(W, X) - _anticommutator(M, R)
+            return dR, -eager.hermitian(eager.product(NW, N)), None, None, None
+
+    @staticmethod
+    def jvp(ctx, dR, dG, *_):
+        R, G, X, *spectrum = ctx.saved_tensors
+        with full_precision(R):
+            dR, N = eager.hermitian(dR), eager.product(R, R)
+            dN = _anticommutator(dR, R)
+            dNGN = eager.product(eager.product(dN, G), N)
+            right = -_anticommutator(dR, X) - 2 * eager.hermitian(dNGN) - sandwich(N, eager.hermitian(dG))
+            return lyapunov(R, right, ctx.gradient, _or_none(spectrum))
+
+
+def _or_none(spectrum: list) -> Spectrum:
+    values, vectors = spectrum
+    return None if values is None else (values, vectors)
+
+
+def _anticommutator(a: Tensor, b: Tensor) -> Tensor:
+    """a b + b a for Hermitian a and b."""
+    return 2 * eager.hermitian(eager.product(a, b))
+
+
+def sandwich(outer: Tensor, inner: Tensor) -> Tensor:
+    """outer inner outer, Hermitian."""
+    return eager.hermitian(eager.product(eager.product(outer, inner), outer))
+
+
+def full_precision(matrix: Tensor):
+    """Autocast off: it would run float32 products in half precision."""
+    return torch.autocast(matrix.device.type, enabled=False)

@@ -44,10 +44,15 @@ def test_a_preset_is_the_callers_to_change():
     assert matroot.preset("ns")["method"] == matroot.NewtonSchulz()
 
 
-@pytest.mark.parametrize("bad", ["Pade", "", None, 3, matroot.Pade])
+@pytest.mark.parametrize("bad", ["Pade", "", None, 3])
 def test_unknown_method(bad):
     with pytest.raises(ValueError, match=r"unknown method .*; valid names are auto, taylor, pade, newton-schulz"):
         matroot.sqrtm(A, bad)
+
+
+def test_a_class_is_not_an_object():
+    with pytest.raises(ValueError, match=r"method must be a name or an object, got the class; write Pade\(...\)"):
+        matroot.sqrtm(A, matroot.Pade)  # type: ignore
 
 
 @pytest.mark.parametrize("bad", ["lya", matroot.Pade(), 0])

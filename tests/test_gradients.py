@@ -399,10 +399,10 @@ def test_second_derivative_of_a_baseline_fails_aloud(gradient):
     ("make", "message"),
     [
         (lambda: Lyapunov(iterations=0), "Lyapunov: iterations must be a positive integer"),
-        (lambda: Lyapunov(tolerance=-1.0), "Lyapunov: tolerance must be positive or None"),
+        (lambda: Lyapunov(tolerance=-1.0), "Lyapunov: tolerance must be a positive number"),
         (lambda: Lyapunov(norm="trace"), "Lyapunov: norm must be one of input, root"),  # type: ignore
-        (lambda: Implicit(tolerance=float("nan")), "Implicit: tolerance must be positive or None"),
-        (lambda: EigenClip(gap=0.0), "EigenClip: gap must be positive"),
+        (lambda: Implicit(tolerance=float("nan")), "Implicit: tolerance must be a positive number"),
+        (lambda: EigenClip(gap=0.0), "EigenClip: gap must be a positive number"),
         (lambda: EigenTaylor(degree=0), "EigenTaylor: degree must be a positive integer"),
         (lambda: EigenPade(degree=0), "EigenPade: degree must be a positive integer"),
         (lambda: EigenPower(iterations=0), "EigenPower: iterations must be a positive integer"),

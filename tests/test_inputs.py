@@ -140,6 +140,36 @@ def test_rounding_is_not_indefinite(n, rank, dtype):
         assert torch.isfinite(matroot.sqrtm(A, method)).all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("n", [3, 8, 64, 256])
+@pytest.mark.parametrize("kind", ["one-small", "log"])
+def test_clearly_indefinite_at_any_size(n, dtype, kind):
+    """One eigenvalue at -5 % of the largest is no rounding, whatever the others are."""
+    values = spectrum(kind, n, 10.0)
+    values[-1] = -0.05
+    assert torch.isnan(matroot.sqrtm(with_eigenvalues(values).to(dtype))).all()
+
+
+@pytest.mark.parametrize("method", [matroot.Pade(20), matroot.NewtonSchulz(15), matroot.Taylor(40)], ids=str)
+def test_rounding_to_half_is_not_amplified(method):
+    """A rank-one matrix rounded to bfloat16 has a negative eigenvalue that methods must not extrapolate to."""
+    A = torch.tensor([[3.875, 3.4375], [3.4375, 3.03125]]).bfloat16()
+    assert torch.linalg.eigvalsh(A.double())[0] < 0
+    S, R = matroot.roots(A, method)
+    assert error(S, exact_root(A)) < 0.3
+    assert R.abs().max() < 5  # about 1/sqrt(eps lambda_max) for the shifted zero
+
+
+def test_a_diverged_root_harms_no_other():
+    """Forty steps on a singular matrix overflow; the gradient of its neighbour is untouched."""
+    X = torch.randn(16, 3, generator=torch.Generator().manual_seed(0))
+    A = torch.stack([X @ X.mT, torch.eye(16)]).requires_grad_()
+    S = matroot.sqrtm(A, matroot.NewtonSchulz(60), gradient="exact")
+    (gradient,) = torch.autograd.grad(S.sum(), A)
+    assert not torch.isfinite(S[0]).all()
+    torch.testing.assert_close(gradient[1], 0.5 * torch.ones(16, 16))
+
+
 # --- scale ---------------------------------------------------------------------------------------
 
 
@@ -202,6 +232,12 @@ def test_degenerate_matrices_are_finite(pair, name, kind, dtype):
 
 
 @every_case
+def test_zero_symmetric_part_is_zero(pair, name):
+    value, _ = value_and_gradient(pair, name, torch.tensor([[0.0, 1.0], [-1.0, 0.0]]))
+    assert not value.any()
+
+
+@every_case
 def test_zero_matrix_is_zero(pair, name):
     value, gradient = value_and_gradient(pair, name, torch.zeros(2, 3, 3))
     assert not value.any()
@@ -249,9 +285,26 @@ def test_only_the_symmetric_part_matters(pair, name):
     assert torch.equal(gradient, gradient.mT)
 
 
+@pytest.mark.parametrize("ridge", [True, None, "0.1", 1j, torch.tensor(0.1)])
+def test_ridge_of_the_wrong_type(ridge):
+    with pytest.raises(TypeError, match=f"ridge must be a number, got {type(ridge).__name__}"):
+        matroot.sqrtm(torch.eye(2), ridge=ridge)
+
+
+def test_large_ridge():
+    torch.testing.assert_close(matroot.sqrtm(torch.eye(3), ridge=1e30), 1e15 * torch.eye(3))
+
+
+def test_check_knows_the_ridge():
+    A = torch.diag(torch.tensor([1.0, -0.01]))
+    matroot.sqrtm(A, ridge=0.1, check=True)
+    with pytest.raises(ValueError, match="indefinite"):
+        matroot.sqrtm(A, ridge=0.001, check=True)
+
+
+@pytest.mark.parametrize("ridge", [0.03, 0.5])
 @pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
-def test_ridge(scale):
-    ridge = 0.03
+def test_ridge(scale, ridge):
     A = (scale * wishart(3, 6, samples=4)).float()
     mean = A.double().diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None]
     regularised = A.double() + ridge * mean * torch.eye(6, dtype=torch.float64)

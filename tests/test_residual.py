@@ -34,6 +34,13 @@ def test_zero_matrix():
     assert matroot.residual(zero, zero, inverse=True) == 1
 
 
+def test_gradient_at_a_zero_matrix_is_finite():
+    A = torch.zeros(2, 3, 3, requires_grad=True)
+    S = torch.zeros(2, 3, 3, requires_grad=True)
+    for gradient in torch.autograd.grad(matroot.residual(A, S).sum(), (A, S)):
+        assert torch.isfinite(gradient).all()
+
+
 def test_half_precision_is_measured_in_float32():
     A = wishart(6).bfloat16()
     S = matroot.sqrtm(A)

@@ -2,7 +2,7 @@
 
 import torch
 
-from matroot._tracing import compiling, concrete, recording, transforming
+from matroot._tracing import compiling, concrete, derivative_order, recording, transforming
 
 
 def test_transforming():
@@ -60,3 +60,17 @@ def test_compiling():
     compiled = torch.compile(lambda x: x + (1 if compiling() else 2), backend="eager", fullgraph=True)
     assert compiled(torch.zeros(())) == 1
     assert not compiling()
+
+
+def test_derivative_order():
+    seen = []
+
+    def look(x):
+        seen.append(derivative_order())
+        return x.sum()
+
+    look(torch.ones(2))
+    torch.func.vmap(torch.func.grad(look))(torch.ones(2, 2))
+    torch.func.hessian(look)(torch.ones(2))
+    torch.func.jacrev(torch.func.jacrev(torch.func.jacfwd(look)))(torch.ones(2))
+    assert seen == [0, 1, 2, 3]

@@ -1,6 +1,7 @@
 """torch.func, torch.compile, export and checkpointing: values, not only that it runs."""
 
 import functools
+import itertools
 import logging
 
 import onnxruntime
@@ -26,6 +27,7 @@ PAIRS = {
     "schulz-implicit": (NewtonSchulz(iterations=20), Implicit(iterations=25)),
     "taylor-unrolled": (Taylor(degree=4), Unrolled()),
     "taylor-exact": (Taylor(degree=3), Exact()),
+    "taylor-lyapunov": (Taylor(degree=3), Lyapunov(iterations=3)),
     "pade-lyapunov": (Pade(), Lyapunov(iterations=12, tolerance=1e-12)),
 }
 every_pair = pytest.mark.parametrize("pair", PAIRS)
@@ -109,6 +111,45 @@ def test_hessian(pair, name):
     assert once.abs().max() > 0.01
 
 
+TRANSFORMS = {"r": func.jacrev, "f": func.jacfwd, "j": lambda f: lambda x: func.jvp(f, (x,), (torch.ones_like(x),))[1]}
+
+
+@pytest.mark.parametrize("order", ["".join(c) for k in (1, 2, 3) for c in itertools.product(TRANSFORMS, repeat=k)])
+@pytest.mark.parametrize("pair", ["eigen-exact", "eigen-lyapunov"])
+def test_any_mixture_of_modes(pair, order):
+    """Scalar derivatives of x^(1/2), x^(-1/2) and their sum through every nesting of modes up to third order."""
+    for name, true in (
+        ("sqrtm", lambda x: x**0.5),
+        ("invsqrtm", lambda x: x**-0.5),
+        ("roots", lambda x: x**0.5 + x**-0.5),
+    ):
+        found = lambda x, name=name: root_of(pair, name)(x[None, None])[0, 0]  # noqa: E731
+        for letter in order:
+            found, true = TRANSFORMS[letter](found), TRANSFORMS[letter](true)
+        close(found(torch.tensor(2.0).double()), true(torch.tensor(2.0).double()))
+
+
+def test_matrix_derivatives_in_forward_mode():
+    def loss(X):
+        return loss_of("eigen-exact", "roots")(X, W[0])
+
+    close(func.jacfwd(func.jacfwd(loss))(A[0]), func.jacrev(func.jacrev(loss))(A[0]))
+    close(func.vmap(func.jacfwd(func.jacfwd(loss)))(A)[0], func.jacrev(func.jacrev(loss))(A[0]))
+
+
+@pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node:UserWarning")  # torch.func.linearize's own
+@pytest.mark.parametrize("gradient", [Implicit(), Lyapunov(tolerance=1e-8)], ids=str)
+def test_tracing_sees_no_early_exit(gradient):
+    """Iterations that stop early on the CPU must not do so while somebody else records them."""
+    _, pushed = func.linearize(lambda X: matroot.sqrtm(X, gradient=gradient), A)
+    close(pushed(W), func.jvp(lambda X: matroot.sqrtm(X, gradient=gradient), (A,), (W,))[1], rtol=1e-6)
+
+
+def test_meta_tensors():
+    S, R = matroot.roots(torch.empty(2, 3, 3, device="meta"), "pade")
+    assert S.shape == R.shape == (2, 3, 3)
+
+
 def test_func_grad_of_a_baseline():
     close(func.grad(loss_of("eigen/eigen-pade", "sqrtm"))(A), backward("eigen/eigen-pade", "sqrtm"))
     with pytest.raises(RuntimeError, match="first derivative only"):
@@ -147,7 +188,7 @@ def test_compile(pair, name):
 
 
 @pytest.mark.parametrize(
-    ("pair", "name"), [("eigen-exact", "sqrtm"), ("pade-lyapunov", "invsqrtm"), ("taylor-unrolled", "sqrtm")]
+    ("pair", "name"), [("eigen-exact", "sqrtm"), ("taylor-lyapunov", "invsqrtm"), ("taylor-unrolled", "sqrtm")]
 )
 def test_compile_dynamic(pair, name):
     compiled = compile(root_of(pair, name), dynamic=True)
@@ -174,6 +215,18 @@ def test_compile_of_hessian(pair, name):
         return loss_of(pair, name)(X, W[0])
 
     close(compile(func.hessian(loss))(A[0]), func.hessian(loss)(A[0]))
+
+
+@pytest.mark.parametrize(
+    ("gradient", "transform", "message"),
+    [
+        ("eigen-clip", func.hessian, "first derivative only"),
+        ("exact", lambda f: func.jacrev(func.jacrev(func.jacrev(f))), "third derivatives inside torch.compile"),
+    ],
+)
+def test_compile_refuses_what_would_be_wrong(gradient, transform, message):
+    with pytest.raises(Exception, match=message):
+        compile(transform(lambda X: matroot.sqrtm(X, gradient=gradient)[0, 0]))(A[0])
 
 
 def test_compile_of_vmap():

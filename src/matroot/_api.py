@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from ._checks import inspect
@@ -10,6 +9,7 @@ from ._choices import choose_gradient, choose_method, require_output
 from ._inputs import clean, require_matrices, require_ridge
 from ._rule import differentiable_roots
 from ._sharding import is_sharded, on_local_matrices
+from ._tracing import full_precision
 from .gradients import Gradient
 from .methods import Method
 from .methods._base import Wanted, inverses
@@ -95,11 +95,10 @@ def _evaluate(
 
     def pipeline(A: Tensor) -> tuple[Tensor, ...]:
         if check:
-            inspect(A)
+            inspect(A, ridge)
         if A.shape[-1] == 0:
             return tuple(A.clone() for _ in inverses(wanted))
-        # Autocast would run the products of a root in half precision.
-        with torch.autocast(A.device.type, enabled=False):
+        with full_precision(A):
             cleaned = clean(A, ridge)
             found = differentiable_roots(cleaned.matrix, cleaned.scale, chosen, rule, wanted)
             return tuple(cleaned.restore(root, inverse) for root, inverse in zip(found, inverses(wanted), strict=True))

@@ -81,6 +81,8 @@ _T = TypeVar("_T")
 
 
 def _look_up(kind: str, name: object, table: dict[str, _T]) -> _T:
+    if isinstance(name, type):
+        raise ValueError(f"{kind} must be a name or an object, got the class; write {name.__name__}(...)")
     if not isinstance(name, str) or name not in table:
         raise ValueError(f"unknown {kind} {name!r}; valid names are {', '.join(table)}")
     return table[name]

@@ -1,9 +1,9 @@
 """Everything between the caller's tensor and the clean matrix that methods see.
 
 A clean matrix is float32 or float64 (or their complex kinds), finite, Hermitian, positive
-semidefinite up to rounding, not zero, and has its largest entry between 1 and 4 before the
-ridge is added. Matrices that cannot be cleaned are replaced by the identity, so that they
-harm nothing, and their results are overwritten afterwards.
+semidefinite up to rounding, not zero, and of moderate size: its largest entry is between 1/(1 + ridge)
+and 4, except near the end of the dtype's range. Matrices that cannot be cleaned are replaced by a
+harmless one, and their results are overwritten afterwards.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class Clean(NamedTuple):
 
     matrix: Tensor
     scale: Tensor
-    """Real, (*, 1, 1): what the caller's matrix was divided by; a power of four."""
+    """Real, (*, 1, 1): what the caller's matrix was divided by; a power of four without a ridge."""
     root_scale: Tensor
     """Square root of the scale; zero for a zero matrix."""
     poison: Tensor
@@ -60,55 +60,80 @@ def require_matrices(A: Tensor, name: str = "A") -> None:
 
 def require_ridge(ridge: float) -> None:
     """Raise unless ``ridge`` is a finite nonnegative number."""
+    if isinstance(ridge, bool) or not isinstance(ridge, int | float):
+        raise TypeError(f"ridge must be a number, got {type(ridge).__name__}")
     if not 0 <= ridge < float("inf"):
         raise ValueError(f"ridge must be a finite number >= 0, got {ridge!r}")
 
 
 def clean(A: Tensor, ridge: float) -> Clean:
-    """Cast, scale, symmetrise, regularise; set aside what has no root. ``A`` must have n > 0."""
+    """Cast, symmetrise, scale, regularise; set aside what has no root. ``A`` must have n > 0."""
     source = A.to(COMPUTE[A.dtype])
-    magnitude = torch.linalg.vector_norm(source.detach(), torch.inf, (-2, -1), keepdim=True)
-    finite, nonzero = torch.isfinite(magnitude), magnitude > 0
+    half = 0.5 * source
+    matrix = half + eager.adjoint(half)
+    magnitude = torch.linalg.vector_norm(matrix.detach(), torch.inf, (-2, -1), keepdim=True)
+    finite, zero = torch.isfinite(magnitude), magnitude == 0
     # A power of four, so that dividing by it and multiplying by its root are exact.
     limits = torch.finfo(magnitude.dtype)
     exponent = torch.floor(0.5 * torch.log2(magnitude.clamp(limits.tiny, 0.5 * limits.max)))
     root_scale = torch.where(finite, torch.exp2(exponent), 1)
-    scale = root_scale * root_scale
+    matrix = matrix / (root_scale * root_scale)
 
-    half = source / (2 * scale)
-    matrix = half + eager.adjoint(half)
+    eye = eager.identity(matrix)
     if ridge:
-        matrix = matrix + (ridge / A.shape[-1]) * eager.trace(matrix) * eager.identity(matrix)
-    definite = _positive(matrix.detach(), A.dtype)
-    usable = finite & nonzero & definite
+        # Divided by 1 + ridge, so that the largest eigenvalue grows no larger.
+        matrix = (matrix + (ridge / A.shape[-1]) * eager.trace(matrix) * eye) / (1 + ridge)
+        root_scale = root_scale * (1 + ridge) ** 0.5
+    definite, shift = _definiteness(matrix.detach(), A.dtype)
+    if shift is not None:
+        matrix = matrix + shift * eye
+    usable = finite & ~zero & definite
     return Clean(
-        matrix=torch.where(usable, matrix, eager.identity(matrix)),
-        scale=scale,
-        root_scale=torch.where(nonzero | ~finite, root_scale, 0),
-        poison=torch.where(usable | (finite & ~nonzero), 0.0, torch.nan).to(source.dtype),
+        matrix=torch.where(usable, matrix, _stand_in(matrix)),
+        scale=root_scale * root_scale,
+        root_scale=torch.where(zero, 0, root_scale),
+        poison=torch.where(usable | zero, 0.0, torch.nan).to(source.dtype),
         source=source,
         dtype=A.dtype,
     )
 
 
-def negative_tolerance(n: int, dtype: torch.dtype) -> float:
-    """How negative, relative to ||A||_F, an eigenvalue may be and still count as zero.
+def _definiteness(matrix: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+    """Which matrices are positive semidefinite up to rounding, and what to add to their diagonal.
 
-    Rounding in the entries of the caller's dtype perturbs eigenvalues by up to eps ||A||_F;
-    accumulating a covariance and factoring it adds a few n eps of the compute dtype.
-    """
-    return max(torch.finfo(dtype).eps, 4 * n * torch.finfo(COMPUTE[dtype]).eps)
-
-
-def _positive(matrix: Tensor, dtype: torch.dtype) -> Tensor:
-    """Which matrices are positive semidefinite up to rounding, shape (*, 1, 1).
-
-    A Cholesky factorisation of the slightly shifted matrix exists exactly then. It costs a
-    sixth of a product in arithmetic and does not synchronise. ONNX has no such operation:
-    exported graphs trust their input.
+    Covariances computed in the compute dtype have eigenvalues down to about -4 n eps lambda_max.
+    Rounding them to half precision adds eps(half) lambda_max; a matrix that needs this wider
+    tolerance is shifted by it, so that no method meets an eigenvalue it cannot take. Both results
+    have shape (*, 1, 1). ONNX has no factorisation: exported graphs trust their input.
     """
     if torch.onnx.is_in_onnx_export():
-        return torch.ones_like(matrix[..., :1, :1], dtype=torch.bool)
-    shift = negative_tolerance(matrix.shape[-1], dtype) * eager.frobenius(matrix)
+        return torch.ones_like(matrix[..., :1, :1], dtype=torch.bool), None
+    bound = _largest_eigenvalue_bound(matrix)
+    strict = 4 * matrix.shape[-1] * torch.finfo(matrix.dtype).eps
+    definite = _has_factor(matrix, strict * bound)
+    wide = torch.finfo(dtype).eps
+    if wide <= torch.finfo(matrix.dtype).eps:
+        return definite, None
+    wide = wide + strict
+    return definite | _has_factor(matrix, wide * bound), torch.where(definite, 0, wide * bound)
+
+
+def _largest_eigenvalue_bound(matrix: Tensor) -> Tensor:
+    """mean + standard deviation * sqrt(n - 1) of the eigenvalues, from trace and norm."""
+    n = matrix.shape[-1]
+    mean = eager.trace(matrix) / n
+    variance = (eager.frobenius(matrix) ** 2 / n - mean**2).clamp_min(0)
+    return mean.abs() + torch.sqrt((n - 1) * variance)
+
+
+def _has_factor(matrix: Tensor, shift: Tensor) -> Tensor:
+    """Whether matrix + shift * I has a Cholesky factor: a sixth of a product, no synchronisation."""
     _, info = torch.linalg.cholesky_ex(matrix + shift * eager.identity(matrix))
     return (info == 0)[..., None, None]
+
+
+def _stand_in(like: Tensor) -> Tensor:
+    """What replaces matrices without a root: well-conditioned, distinct eigenvalues."""
+    n = like.shape[-1]
+    steps = torch.arange(n, device=like.device, dtype=like.real.dtype) / n
+    return torch.diag_embed((1 + steps).to(like.dtype))

@@ -11,11 +11,10 @@ dN = dR R + R dR add
     G' = -N W N,   R' = -(W X + X W) - (M R + R M),   M = G N W + W N G.
 """
 
-import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from ._tracing import compiling, recording
+from ._tracing import compiling, full_precision, inside_jvp, recording
 from .backends import eager
 from .gradients._base import ImplicitGradient
 
@@ -61,8 +60,7 @@ class _Lyapunov(Function):
 
     @staticmethod
     def jvp(ctx, dB, dC, *_):
-        B, _, X, *spectrum = ctx.saved_tensors
-        with full_precision(B):
+        with full_precision(dB), inside_jvp(*ctx.saved_tensors) as (B, _, X, *spectrum):
             right = eager.hermitian(dC) - _anticommutator(eager.hermitian(dB), X)
             return lyapunov(B, right, ctx.gradient, _or_none(spectrum))
 
@@ -91,8 +89,7 @@ class _InverseLyapunov(Function):
 
     @staticmethod
     def jvp(ctx, dR, dG, *_):
-        R, G, X, *spectrum = ctx.saved_tensors
-        with full_precision(R):
+        with full_precision(dR), inside_jvp(*ctx.saved_tensors) as (R, G, X, *spectrum):
             dR, N = eager.hermitian(dR), eager.product(R, R)
             dN = _anticommutator(dR, R)
             dNGN = eager.product(eager.product(dN, G), N)
@@ -113,8 +110,3 @@ def _anticommutator(a: Tensor, b: Tensor) -> Tensor:
 def sandwich(outer: Tensor, inner: Tensor) -> Tensor:
     """outer inner outer, Hermitian."""
     return eager.hermitian(eager.product(eager.product(outer, inner), outer))
-
-
-def full_precision(matrix: Tensor):
-    """Autocast off: it would run float32 products in half precision."""
-    return torch.autocast(matrix.device.type, enabled=False)

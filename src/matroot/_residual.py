@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from ._inputs import COMPUTE, require_matrices
+from ._tracing import full_precision
 from .backends import eager
 
 
@@ -22,7 +23,7 @@ def residual(A: Tensor, root: Tensor, *, inverse: bool = False) -> Tensor:
     A, root = A.to(COMPUTE[A.dtype]), root.to(COMPUTE[root.dtype])
     if A.shape[-1] == 0:
         return torch.linalg.matrix_norm(A)
-    with torch.autocast(A.device.type, enabled=False):
+    with full_precision(A):
         scale, root_scale = _size(A), _size(root)
         A, root = eager.hermitian(A / scale), root / root_scale
         if inverse:
@@ -33,7 +34,8 @@ def residual(A: Tensor, root: Tensor, *, inverse: bool = False) -> Tensor:
             target = A
         norm = torch.linalg.matrix_norm(target)
         difference = torch.linalg.matrix_norm(product - target)
-    return torch.where((norm == 0) & (difference == 0), 0, difference / norm)
+    exact = difference == 0
+    return torch.where(exact, 0, difference / torch.where(exact, 1, norm))
 
 
 def _size(matrix: Tensor) -> Tensor:

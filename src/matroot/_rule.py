@@ -28,8 +28,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from ._lyapunov import Spectrum, full_precision, inverse_lyapunov, lyapunov, sandwich
-from ._tracing import compiling, recording, transforming
+from ._lyapunov import Spectrum, inverse_lyapunov, lyapunov, sandwich
+from ._tracing import compiling, derivative_order, full_precision, inside_jvp, recording, transforming
 from .backends import eager
 from .gradients import Exact, Gradient, Unrolled
 from .gradients._base import ImplicitGradient, SpectralGradient, weigh
@@ -94,8 +94,7 @@ class _RootsWithForwardMode(_Roots):
 
     @staticmethod
     def jvp(ctx, tangent, *_):
-        scale, *outputs = ctx.saved_tensors
-        with full_precision(outputs[0]):
+        with full_precision(tangent), inside_jvp(*ctx.saved_tensors) as (scale, *outputs):
             tangents = _push_forward(outputs, eager.hermitian(tangent), scale, ctx.gradient, ctx.wanted)
         return (*tangents, *(None for _ in outputs[_count(ctx.wanted) :]))
 
@@ -140,6 +139,11 @@ def _expanded_roots(A, scale, method: Method, gradient: Gradient, wanted: Wanted
     S = S0 + E - L^-1[E^2], E = L^-1[D], has the right first and second derivatives. The inverse
     root alone is the root of A^-1 = N - N D N + N D N D N, N = R0^2.
     """
+    order = derivative_order()
+    if isinstance(gradient, SpectralGradient) and order > 1:
+        raise RuntimeError(_first_order_message(gradient))
+    if order > 2:
+        raise RuntimeError("third derivatives inside torch.compile are not supported; differentiate without it")
     A0 = A.detach()
     D = A - A0
     outputs = method.evaluate(A0, wanted)

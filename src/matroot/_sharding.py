@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
 
@@ -27,7 +28,10 @@ def on_local_matrices(function: Callable[[Tensor], tuple[Tensor, ...]], A: Tenso
                 f"{tuple(A.shape)}; redistribute so that only batch dimensions are sharded"
             )
     local = A.to_local(grad_placements=A.placements)
+    stride = torch.empty(A.shape, device="meta").stride()  # of a contiguous result, not of A
     return tuple(
-        DTensor.from_local(root, A.device_mesh, A.placements, run_check=False, shape=A.shape, stride=A.stride())
+        DTensor.from_local(
+            root.contiguous(), A.device_mesh, A.placements, run_check=False, shape=A.shape, stride=stride
+        )
         for root in function(local)
     )

@@ -4,6 +4,9 @@ The one place that looks at interpreter state. Everything here is cheap and is
 itself traceable by ``torch.compile``.
 """
 
+import contextlib
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
@@ -19,6 +22,14 @@ def transforming() -> bool:
     return torch._C._are_functorch_transforms_active()
 
 
+@torch.compiler.assume_constant_result
+def derivative_order() -> int:
+    """How many derivatives the active ``torch.func`` transforms take, a constant of a trace."""
+    functorch = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue]
+    kinds = (functorch.TransformType.Grad, functorch.TransformType.Jvp)
+    return sum(level.key() in kinds for level in functorch.get_interpreter_stack() or ())
+
+
 def recording(*tensors: Tensor) -> bool:
     """True when a derivative of what we compute from ``tensors`` may be asked for."""
     if transforming():
@@ -30,7 +41,37 @@ def recording(*tensors: Tensor) -> bool:
 
 def concrete(tensor: Tensor) -> bool:
     """True when reading a value costs nothing: plain eager tensors in host memory."""
-    if tensor.device.type != "cpu" or compiling() or transforming():
+    if tensor.device.type != "cpu" or compiling() or transforming() or type(tensor) is not Tensor:
+        return False
+    if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY) is not None:
         return False
     # Batched gradients (is_grads_batched, vectorize) still use the vmap that predates torch.func.
     return not torch._C._functorch.is_legacy_batchedtensor(tensor)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager:
+    """Autocast off: it would run float32 products in half precision."""
+    device = tensor.device.type
+    if not torch.amp.is_autocast_available(device):
+        return contextlib.nullcontext()
+    return torch.autocast(device, enabled=False)
+
+
+@contextlib.contextmanager
+def inside_jvp(*saved: Tensor | None) -> Iterator[list]:
+    """For the body of a Function's ``jvp``: yields the saved tensors ready for ordinary arithmetic.
+
+    PyTorch switches forward mode off around ``jvp``, so that outer levels of nested forward mode
+    would lose their tangents in silence. It is on again here, and the saved tensors have lost
+    the tangent of the level being computed, which must not be counted twice.
+    """
+    with torch.autograd.forward_ad._set_fwd_grad_enabled(True):
+        yield [None if tensor is None else _primal(tensor) for tensor in saved]
+
+
+def _primal(tensor: Tensor) -> Tensor:
+    functorch = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue]
+    if functorch.is_batchedtensor(tensor):
+        inner = _primal(functorch.get_unwrapped(tensor))
+        return functorch._add_batch_dim(inner, functorch.maybe_get_bdim(tensor), functorch.maybe_get_level(tensor))
+    return torch.autograd.forward_ad.unpack_dual(tensor, level=0).primal

@@ -73,8 +73,7 @@ class SpectralGradient(Gradient):
         f = values**power
         off_diagonal = self.off_diagonal(values, f, scale)
         slope = power * f / values
-        eye = torch.eye(values.shape[-1], dtype=torch.bool, device=values.device)
-        return torch.where(eye, slope[..., None], off_diagonal)
+        return torch.where(eager.identity(off_diagonal) > 0, slope[..., None], off_diagonal)
 
     def regularise(self, values: Tensor, scale: Tensor) -> Tensor:
         """Change the eigenvalues before anything is computed from them."""

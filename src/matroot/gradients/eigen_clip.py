@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..methods._base import require_positive
 from ._base import SpectralGradient, pairs
 
 
@@ -22,9 +23,8 @@ class EigenClip(SpectralGradient):
     floor: float = 1e-5
 
     def __post_init__(self) -> None:
-        for field in ("gap", "floor"):
-            if not getattr(self, field) > 0:
-                raise ValueError(f"EigenClip: {field} must be positive, got {getattr(self, field)!r}")
+        require_positive(self, "gap")
+        require_positive(self, "floor")
 
     def regularise(self, values: Tensor, scale: Tensor) -> Tensor:
         return torch.maximum(values, self.floor / scale[..., 0])

@@ -22,15 +22,22 @@ class Exact(ImplicitGradient):
     name = "exact"
 
     def solve(self, B: Tensor, C: Tensor, spectrum: tuple[Tensor, Tensor] | None) -> Tensor:
-        values, vectors = eager.eigh(B) if spectrum is None else spectrum
+        values, vectors = _decompose(B) if spectrum is None else spectrum
         i, j = pairs(_floored_root(values))
         return weigh(1 / (i + j), vectors, C)
 
     def solve_inverse(self, R: Tensor, G: Tensor, spectrum: tuple[Tensor, Tensor] | None) -> Tensor:
         # In the eigenbasis R^2 G R^2 is a weighing too: no products for the right-hand side.
-        values, vectors = eager.eigh(R) if spectrum is None else spectrum
+        values, vectors = _decompose(R) if spectrum is None else spectrum
         i, j = pairs(_floored_root(values))
         return weigh(-((i * j) ** 2) / (i + j), vectors, G)
+
+
+def _decompose(B: Tensor) -> tuple[Tensor, Tensor]:
+    """``eigh`` with NaN eigenvalues where an iteration diverged, instead of an error for the batch."""
+    finite = torch.isfinite(B).all(-1, keepdim=True).all(-2, keepdim=True)
+    values, vectors = eager.eigh(torch.where(finite, B, eager.identity(B)))
+    return torch.where(finite[..., 0], values, torch.nan), vectors
 
 
 def _floored_root(values: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from .._tracing import concrete
 from ..backends import eager
-from ..methods._base import require_count
+from ..methods._base import require_count, require_positive
 from ._base import ImplicitGradient
 
 
@@ -31,8 +31,8 @@ class Implicit(ImplicitGradient):
 
     def __post_init__(self) -> None:
         require_count(self, "iterations")
-        if self.tolerance is not None and not self.tolerance > 0:
-            raise ValueError(f"Implicit: tolerance must be positive or None, got {self.tolerance!r}")
+        if self.tolerance is not None:
+            require_positive(self, "tolerance")
 
     def solve(self, B: Tensor, C: Tensor, spectrum: tuple[Tensor, Tensor] | None) -> Tensor:
         tolerance = 8 * torch.finfo(B.dtype).eps if self.tolerance is None else self.tolerance

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from .._tracing import concrete
 from ..backends import eager
-from ..methods._base import require_choice, require_count
+from ..methods._base import require_choice, require_count, require_positive
 from ._base import ImplicitGradient
 
 
@@ -38,8 +38,8 @@ class Lyapunov(ImplicitGradient):
     def __post_init__(self) -> None:
         require_count(self, "iterations")
         require_choice(self, "norm", ("input", "root"))
-        if self.tolerance is not None and not self.tolerance > 0:
-            raise ValueError(f"Lyapunov: tolerance must be positive or None, got {self.tolerance!r}")
+        if self.tolerance is not None:
+            require_positive(self, "tolerance")
 
     def solve(self, B: Tensor, C: Tensor, spectrum: tuple[Tensor, Tensor] | None) -> Tensor:
         square = eager.product(B, B)

@@ -1,6 +1,7 @@
 """What a method is: a frozen description of a forward approximation."""
 
 from abc import ABC, abstractmethod
+from numbers import Integral
 from typing import ClassVar, Literal
 
 from torch import Tensor
@@ -33,8 +34,15 @@ class Method(ABC):
 def require_count(owner: object, field: str) -> None:
     """Raise unless a field of a frozen description is a positive integer."""
     value = getattr(owner, field)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{type(owner).__name__}: {field} must be a positive integer, got {value!r}")
+
+
+def require_positive(owner: object, field: str) -> None:
+    """Raise unless a field of a frozen description is a positive number."""
+    value = getattr(owner, field)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+        raise ValueError(f"{type(owner).__name__}: {field} must be a positive number, got {value!r}")
 
 
 def require_choice(owner: object, field: str, choices: tuple[str, ...]) -> None:

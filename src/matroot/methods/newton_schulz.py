@@ -20,9 +20,9 @@ class NewtonSchulz(Method):
     Both are the same function of the eigenvalues. ``norm`` is the Frobenius norm of the
     paper or the trace of the published code; either bounds the spectrum by one. After T
     steps an eigenvalue 0 is still 0 in the root and 1.5^T in the inverse root. Five steps
-    are far from convergence when the condition number exceeds about ten. The coupled form
-    is stable for any number of steps, the single form amplifies rounding once it has
-    converged. Products: 3T - 3 for one root.
+    are far from convergence when the condition number exceeds about ten. Many steps amplify
+    rounding: the single form once it has converged, the coupled form only where eigenvalues
+    are zero (float32: beyond some 15 steps). Products: 3T - 3 for one root.
     """
 
     name = "newton-schulz"

@@ -25,7 +25,7 @@ class Pade(Method):
     form "polynomial": evaluate P and Q, then one positive definite solve per root; N - 1
         products or fewer. The polynomials are taken in X, where their coefficients are positive
         (in I - X they would cancel), but their values still span 4^N: so many eps are lost.
-    form "partial-fractions": N positive definite inverses per root, no loss at any degree.
+    form "partial-fractions": N positive definite solves per root, little loss at any degree.
     form None: polynomials up to degree 5 (three digits), partial fractions above.
 
     An eigenvalue 0 becomes sqrt(||A||_F)/(2N+1) in the root and its reciprocal in the
@@ -69,21 +69,16 @@ class Pade(Method):
         inverse root: (1 + 2 sum_k (1 + t_k)/(x + t_k))/m   at angles (k - 1/2) pi/m
         """
         m = 2 * self.degree + 1
-        eye = eager.identity(X)
+        eye = eager.identity(X).expand_as(X)
 
-        def fractions(offset: float, residue_at) -> Tensor:
-            total = eye.expand_as(X)
+        def fractions(offset: float, numerator: Tensor) -> Tensor:
+            total = eye
             for k in range(1, self.degree + 1):
                 t = math.tan((k - offset) * math.pi / m) ** 2
-                inverse = eager.solve_positive(X + t * eye, eye.expand_as(X))
-                total = total + 2 * (1 + t) * residue_at(inverse, t)
+                total = total + 2 * (1 + t) * eager.solve_positive(X + t * eye, numerator)
             return total / m
 
-        return (
-            # x/(x + t) = 1 - t/(x + t)
-            fractions(0.0, lambda inverse, t: eye - t * inverse) if wanted != "invsqrt" else None,
-            fractions(0.5, lambda inverse, t: inverse) if wanted != "sqrt" else None,
-        )
+        return fractions(0.0, X) if wanted != "invsqrt" else None, fractions(0.5, eye) if wanted != "sqrt" else None
 
 
 # As in Taylor: a constant for torch.compile.

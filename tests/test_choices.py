@@ -16,8 +16,10 @@ A = wishart(2, 4)
 
 
 def test_names():
-    assert set(METHODS) == {"taylor", "pade", "newton-schulz", "eigen", "power-iteration"}
-    assert " ".join(GRADIENTS) == "lyapunov exact implicit unrolled eigen-clip eigen-taylor eigen-pade eigen-power"
+    assert " ".join(METHODS) == "taylor pade newton-schulz minimax eigen power-iteration"
+    assert (
+        " ".join(GRADIENTS) == "lyapunov exact implicit krylov unrolled eigen-clip eigen-taylor eigen-pade eigen-power"
+    )
     assert " ".join(matroot.presets()) == (
         "mpa-lya mtp-lya ns ns-lya svd svd-lya svd-clip svd-pi svd-taylor svd-pade pi"
     )
@@ -73,10 +75,15 @@ def test_spectral_gradients_need_a_decomposition(method, gradient):
         matroot.sqrtm(A, method, gradient=gradient)
 
 
-@pytest.mark.parametrize("gradient", ["lyapunov", "exact", "implicit"])
+@pytest.mark.parametrize("gradient", ["lyapunov", "exact", "implicit", "krylov"])
 def test_implicit_gradients_need_a_root(gradient):
     with pytest.raises(ValueError, match="'power-iteration' does not satisfy it"):
         matroot.sqrtm(A, "power-iteration", gradient=gradient)
+
+
+def test_minimax_is_not_unrolled():
+    with pytest.raises(ValueError, match="would differentiate the approximation error of method 'minimax'"):
+        matroot.sqrtm(A, "minimax", gradient="unrolled")
 
 
 @pytest.mark.parametrize("function", [matroot.invsqrtm, matroot.roots])

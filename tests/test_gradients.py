@@ -12,7 +12,9 @@ from matroot import (
     EigenTaylor,
     Exact,
     Implicit,
+    Krylov,
     Lyapunov,
+    Minimax,
     NewtonSchulz,
     Pade,
     PowerIteration,
@@ -35,8 +37,8 @@ def random_like(A, seed=1):
 
 
 @pytest.mark.parametrize("inverse", [False, True])
-@pytest.mark.parametrize("gradient", [Exact(), Lyapunov(iterations=40), Implicit(iterations=400)], ids=str)
-@pytest.mark.parametrize("method", [Eigen(), CONVERGED], ids=str)
+@pytest.mark.parametrize("gradient", [Exact(), Lyapunov(iterations=40), Implicit(iterations=400), Krylov()], ids=str)
+@pytest.mark.parametrize("method", [Eigen(), CONVERGED, Minimax()], ids=str)
 @pytest.mark.parametrize("kappa", [1.0, 1e2, 1e4])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 def test_implicit_rules_agree_with_the_truth(method, gradient, inverse, kappa, dtype):
@@ -50,7 +52,7 @@ def test_implicit_rules_agree_with_the_truth(method, gradient, inverse, kappa, d
     torch.testing.assert_close(found, found.mH, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("gradient", [Exact(), Lyapunov(iterations=40), Implicit(iterations=200)], ids=str)
+@pytest.mark.parametrize("gradient", [Exact(), Lyapunov(iterations=40), Implicit(iterations=200), Krylov()], ids=str)
 def test_both_roots_share_one_solve(gradient):
     A = wishart(3, 9)
     G, H = random_like(A, 1), random_like(A, 2)
@@ -87,7 +89,7 @@ def test_lyapunov_residuals_as_measured(samples, norm, expected):
     S = matroot.sqrtm(wishart(200, 64, samples=samples, dtype=torch.float32), "pade")
     eye = torch.eye(64)
     for iterations, residual in zip((5, 6, 7, 8), expected, strict=True):
-        B = Lyapunov(iterations=iterations, norm=norm).solve(S, 2 * S, None)
+        B = Lyapunov(iterations=iterations, norm=norm).solve(S, 2 * S, ())
         found = torch.linalg.matrix_norm(B - eye).mean().item()
         if residual > 1e-5:
             assert found == pytest.approx(residual, rel=0.35)
@@ -301,6 +303,9 @@ SECOND_ORDER = [
     (Eigen(), Exact()),
     (Eigen(), Lyapunov(iterations=25)),
     (Eigen(), Implicit(iterations=60)),
+    (Eigen(), Krylov()),
+    (Minimax(), Krylov()),
+    (Minimax(condition=10.0), Exact()),
     (Eigen(), Unrolled()),
     (CONVERGED, Exact()),
     (CONVERGED, Lyapunov(iterations=25)),

@@ -16,9 +16,11 @@ from .gradients import EigenPower as EigenPower
 from .gradients import EigenTaylor as EigenTaylor
 from .gradients import Exact as Exact
 from .gradients import Implicit as Implicit
+from .gradients import Krylov as Krylov
 from .gradients import Lyapunov as Lyapunov
 from .gradients import Unrolled as Unrolled
 from .methods import Eigen as Eigen
+from .methods import Minimax as Minimax
 from .methods import NewtonSchulz as NewtonSchulz
 from .methods import Pade as Pade
 from .methods import PowerIteration as PowerIteration

@@ -10,15 +10,16 @@ from .gradients import (
     Exact,
     Gradient,
     Implicit,
+    Krylov,
     Lyapunov,
     Unrolled,
 )
-from .methods import Eigen, Method, NewtonSchulz, Pade, PowerIteration, Taylor
+from .methods import Eigen, Method, Minimax, NewtonSchulz, Pade, PowerIteration, Taylor
 from .methods._base import Wanted
 
-METHODS: dict[str, type[Method]] = {m.name: m for m in (Taylor, Pade, NewtonSchulz, Eigen, PowerIteration)}
+METHODS: dict[str, type[Method]] = {m.name: m for m in (Taylor, Pade, NewtonSchulz, Minimax, Eigen, PowerIteration)}
 GRADIENTS: dict[str, type[Gradient]] = {
-    g.name: g for g in (Lyapunov, Exact, Implicit, Unrolled, EigenClip, EigenTaylor, EigenPade, EigenPower)
+    g.name: g for g in (Lyapunov, Exact, Implicit, Krylov, Unrolled, EigenClip, EigenTaylor, EigenPade, EigenPower)
 }
 
 

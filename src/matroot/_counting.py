@@ -10,15 +10,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 @dataclass
 class Counts:
-    """Operations on n x n matrices; a batched operation counts once."""
+    """Operations on n x n matrices."""
 
-    products: int = 0
+    products: float = 0
     """n x n x n products."""
-    solves: int = 0
+    solves: float = 0
     """Linear systems with n right-hand sides and a factored matrix."""
-    factorizations: int = 0
+    factorizations: float = 0
     """Cholesky factorisations, a sixth of a product each in arithmetic."""
-    decompositions: int = 0
+    decompositions: float = 0
     """Eigendecompositions."""
 
 
@@ -38,8 +38,11 @@ _FIELDS = {
 
 
 @contextmanager
-def count_operations() -> Iterator[Counts]:
+def count_operations(matrices: int | None = None) -> Iterator[Counts]:
     """Count products, solves, factorisations and decompositions of eager code in the block.
+
+    A batched operation counts once. With ``matrices`` it counts once for every matrix in it, and the
+    counts are averages over that many matrices: what methods cost that treat matrices differently.
 
     >>> with matroot.count_operations() as counts:
     ...     matroot.sqrtm(A, method="taylor")
@@ -48,20 +51,22 @@ def count_operations() -> Iterator[Counts]:
     Forward and backward passes alike; matrix-vector products do not count. Code run by
     ``torch.compile`` is not seen.
     """
-    mode = _Counter()
+    mode = _Counter(matrices)
     with mode:
         yield mode.counts
 
 
 class _Counter(TorchDispatchMode):
-    def __init__(self) -> None:
+    def __init__(self, matrices: int | None) -> None:
         super().__init__()
+        self.matrices = matrices
         self.counts = Counts()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         field = _FIELDS.get(func.overloadpacket)
         if field is not None and (field != "products" or _square(args[-2:])):
-            setattr(self.counts, field, getattr(self.counts, field) + 1)
+            weight = 1 if self.matrices is None else args[0].shape[:-2].numel() / self.matrices
+            setattr(self.counts, field, getattr(self.counts, field) + weight)
         return func(*args, **(kwargs or {}))
 
 

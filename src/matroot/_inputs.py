@@ -108,7 +108,7 @@ def _definiteness(matrix: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | 
     """
     if torch.onnx.is_in_onnx_export():
         return torch.ones_like(matrix[..., :1, :1], dtype=torch.bool), None
-    bound = _largest_eigenvalue_bound(matrix)
+    bound = eager.largest_eigenvalue_bound(matrix)
     strict = 4 * matrix.shape[-1] * torch.finfo(matrix.dtype).eps
     definite = _has_factor(matrix, strict * bound)
     wide = torch.finfo(dtype).eps
@@ -116,14 +116,6 @@ def _definiteness(matrix: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | 
         return definite, None
     wide = wide + strict
     return definite | _has_factor(matrix, wide * bound), torch.where(definite, 0, wide * bound)
-
-
-def _largest_eigenvalue_bound(matrix: Tensor) -> Tensor:
-    """mean + standard deviation * sqrt(n - 1) of the eigenvalues, from trace and norm."""
-    n = matrix.shape[-1]
-    mean = eager.trace(matrix) / n
-    variance = (eager.frobenius(matrix) ** 2 / n - mean**2).clamp_min(0)
-    return mean.abs() + torch.sqrt((n - 1) * variance)
 
 
 def _has_factor(matrix: Tensor, shift: Tensor) -> Tensor:

@@ -18,51 +18,48 @@ from ._tracing import compiling, full_precision, inside_jvp, recording
 from .backends import eager
 from .gradients._base import ImplicitGradient
 
-Spectrum = tuple[Tensor, Tensor] | None
-"""Eigenvalues and eigenvectors of the coefficient matrix, where known."""
 
-
-def lyapunov(B: Tensor, C: Tensor, gradient: ImplicitGradient, spectrum: Spectrum = None) -> Tensor:
+def lyapunov(B: Tensor, C: Tensor, gradient: ImplicitGradient, known: tuple[Tensor, ...] = ()) -> Tensor:
     """The Hermitian X with B X + X B = C, differentiable in B and C to any order."""
     if compiling() or not recording(B, C):
-        return gradient.solve(B, C, spectrum)
-    return _Lyapunov.apply(B, C, gradient, *(spectrum or (None, None)))
+        return gradient.solve(B, C, known)
+    return _Lyapunov.apply(B, C, gradient, *known)
 
 
-def inverse_lyapunov(R: Tensor, G: Tensor, gradient: ImplicitGradient, spectrum: Spectrum = None) -> Tensor:
+def inverse_lyapunov(R: Tensor, G: Tensor, gradient: ImplicitGradient, known: tuple[Tensor, ...] = ()) -> Tensor:
     """The Hermitian X with R X + X R = -R^2 G R^2, differentiable in R and G to any order."""
     if compiling() or not recording(R, G):
-        return gradient.solve_inverse(R, G, spectrum)
-    return _InverseLyapunov.apply(R, G, gradient, *(spectrum or (None, None)))
+        return gradient.solve_inverse(R, G, known)
+    return _InverseLyapunov.apply(R, G, gradient, *known)
 
 
 class _Lyapunov(Function):
-    """X = L_B^-1[C] on Hermitian matrices; the spectrum is that of B and adds no dependence."""
+    """X = L_B^-1[C] on Hermitian matrices; what is known of B adds no dependence."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(B, C, gradient, values, vectors):
-        return gradient.solve(B, C, None if values is None else (values, vectors))
+    def forward(B, C, gradient, *known):
+        return gradient.solve(B, C, known)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        B, C, ctx.gradient, values, vectors = inputs
-        ctx.save_for_backward(B, C, output, values, vectors)
-        ctx.save_for_forward(B, C, output, values, vectors)
+        B, C, ctx.gradient, *known = inputs
+        ctx.save_for_backward(B, C, output, *known)
+        ctx.save_for_forward(B, C, output, *known)
 
     @staticmethod
     def backward(ctx, upstream):
-        B, _, X, *spectrum = ctx.saved_tensors
+        B, _, X, *known = ctx.saved_tensors
         with full_precision(B):
-            W = lyapunov(B, eager.hermitian(upstream), ctx.gradient, _or_none(spectrum))
-            return -_anticommutator(W, X), W, None, None, None
+            W = lyapunov(B, eager.hermitian(upstream), ctx.gradient, tuple(known))
+            return -_anticommutator(W, X), W, None, *(None for _ in known)
 
     @staticmethod
     def jvp(ctx, dB, dC, *_):
-        with full_precision(dB), inside_jvp(*ctx.saved_tensors) as (B, _, X, *spectrum):
+        with full_precision(dB), inside_jvp(*ctx.saved_tensors) as (B, _, X, *known):
             right = eager.hermitian(dC) - _anticommutator(eager.hermitian(dB), X)
-            return lyapunov(B, right, ctx.gradient, _or_none(spectrum))
+            return lyapunov(B, right, ctx.gradient, tuple(known))
 
 
 class _InverseLyapunov(Function):
@@ -71,35 +68,30 @@ class _InverseLyapunov(Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(R, G, gradient, values, vectors):
-        return gradient.solve_inverse(R, G, None if values is None else (values, vectors))
+    def forward(R, G, gradient, *known):
+        return gradient.solve_inverse(R, G, known)
 
     setup_context = staticmethod(_Lyapunov.setup_context)
 
     @staticmethod
     def backward(ctx, upstream):
-        R, G, X, *spectrum = ctx.saved_tensors
+        R, G, X, *known = ctx.saved_tensors
         with full_precision(R):
-            W = lyapunov(R, eager.hermitian(upstream), ctx.gradient, _or_none(spectrum))
+            W = lyapunov(R, eager.hermitian(upstream), ctx.gradient, tuple(known))
             N = eager.product(R, R)
             NW = eager.product(N, W)
             M = 2 * eager.hermitian(eager.product(G, NW))
             dR = -_anticommutator(W, X) - _anticommutator(M, R)
-            return dR, -eager.hermitian(eager.product(NW, N)), None, None, None
+            return dR, -eager.hermitian(eager.product(NW, N)), None, *(None for _ in known)
 
     @staticmethod
     def jvp(ctx, dR, dG, *_):
-        with full_precision(dR), inside_jvp(*ctx.saved_tensors) as (R, G, X, *spectrum):
+        with full_precision(dR), inside_jvp(*ctx.saved_tensors) as (R, G, X, *known):
             dR, N = eager.hermitian(dR), eager.product(R, R)
             dN = _anticommutator(dR, R)
             dNGN = eager.product(eager.product(dN, G), N)
             right = -_anticommutator(dR, X) - 2 * eager.hermitian(dNGN) - sandwich(N, eager.hermitian(dG))
-            return lyapunov(R, right, ctx.gradient, _or_none(spectrum))
-
-
-def _or_none(spectrum: list) -> Spectrum:
-    values, vectors = spectrum
-    return None if values is None else (values, vectors)
+            return lyapunov(R, right, ctx.gradient, tuple(known))
 
 
 def _anticommutator(a: Tensor, b: Tensor) -> Tensor:

@@ -28,13 +28,13 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from ._lyapunov import Spectrum, inverse_lyapunov, lyapunov, sandwich
+from ._lyapunov import inverse_lyapunov, lyapunov, sandwich
 from ._tracing import compiling, derivative_order, full_precision, inside_jvp, recording, transforming
 from .backends import eager
 from .gradients import Exact, Gradient, Unrolled
 from .gradients._base import ImplicitGradient, SpectralGradient, weigh
 from .methods import Method
-from .methods._base import Wanted, inverses
+from .methods._base import Wanted, inverses, select
 from .methods.eigen import floored
 
 
@@ -52,6 +52,8 @@ def differentiable_roots(
         return _expanded_roots(A, scale, method, gradient, wanted)
     else:
         rule = _Roots if compiling() else _RootsWithForwardMode
+        if isinstance(gradient, ImplicitGradient) and gradient.needs_both:
+            return select(wanted, *rule.apply(A, scale, method, gradient, "both")[:2])
         outputs = rule.apply(A, scale, method, gradient, wanted)
     return outputs[: _count(wanted)]
 
@@ -109,12 +111,12 @@ def _pull_back(outputs, cotangents, scale, gradient: Gradient, wanted: Wanted) -
         return _first_order(parts[0] if len(parts) == 1 else parts[0] + parts[1], outputs[0], gradient)
     assert isinstance(gradient, ImplicitGradient)
     if wanted == "invsqrt":
-        return inverse_lyapunov(outputs[0], cotangents[0], gradient, _spectrum(outputs, wanted))
+        return inverse_lyapunov(outputs[0], cotangents[0], gradient, _known(outputs, gradient, wanted))
     S, G = outputs[0], cotangents[0]
     if wanted == "both" and cotangents[1] is not None:
         from_inverse = -sandwich(outputs[1], cotangents[1])
         G = from_inverse if G is None else G + from_inverse
-    return lyapunov(S, G, gradient, _spectrum(outputs, wanted))
+    return lyapunov(S, G, gradient, _known(outputs, gradient, wanted))
 
 
 def _push_forward(outputs, tangent, scale, gradient: Gradient, wanted: Wanted) -> tuple[Tensor, ...]:
@@ -125,10 +127,10 @@ def _push_forward(outputs, tangent, scale, gradient: Gradient, wanted: Wanted) -
             for power in _powers(wanted)
         )
     assert isinstance(gradient, ImplicitGradient)
-    spectrum = _spectrum(outputs, wanted)
+    known = _known(outputs, gradient, wanted)
     if wanted == "invsqrt":
-        return (inverse_lyapunov(outputs[0], tangent, gradient, spectrum),)
-    dS = lyapunov(outputs[0], tangent, gradient, spectrum)
+        return (inverse_lyapunov(outputs[0], tangent, gradient, known),)
+    dS = lyapunov(outputs[0], tangent, gradient, known)
     return (dS,) if wanted == "sqrt" else (dS, -sandwich(outputs[1], dS))
 
 
@@ -166,11 +168,16 @@ def _expanded_roots(A, scale, method: Method, gradient: Gradient, wanted: Wanted
     return B, R0 + sandwich(R0, sandwich(F, R0) - F)
 
 
-def _spectrum(outputs, wanted: Wanted) -> Spectrum:
+def _known(outputs, gradient: ImplicitGradient, wanted: Wanted) -> tuple[Tensor, ...]:
+    """What the solver of the first root's equation may be told: its inverse, its spectrum, or nothing."""
+    return (outputs[1],) if gradient.needs_both else _spectrum(outputs, wanted)
+
+
+def _spectrum(outputs, wanted: Wanted) -> tuple[Tensor, ...]:
     """Spectrum of the first root, if the method left that of A behind the roots."""
     count = _count(wanted)
     if len(outputs) == count:
-        return None
+        return ()
     values, vectors = outputs[count:]
     if wanted == "invsqrt":
         return torch.rsqrt(floored(values)), vectors

@@ -62,6 +62,14 @@ def trace(matrix: Tensor) -> Tensor:
     return (diagonal.real if diagonal.is_complex() else diagonal).sum(-1)[..., None, None]
 
 
+def largest_eigenvalue_bound(matrix: Tensor) -> Tensor:
+    """mean + standard deviation * sqrt(n - 1) of the eigenvalues, from trace and norm."""
+    n = matrix.shape[-1]
+    mean = trace(matrix) / n
+    variance = (frobenius(matrix) ** 2 / n - mean**2).clamp_min(0)
+    return mean.abs() + torch.sqrt((n - 1) * variance)
+
+
 def _dtype_for_derivatives(matrix: Tensor) -> torch.dtype:
     """The dtype for a factorisation whose own derivative formula uses plain products."""
     return _WIDE[matrix.dtype] if _reduced_precision(matrix) and recording(matrix) else matrix.dtype

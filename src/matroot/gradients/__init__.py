@@ -7,5 +7,6 @@ from .eigen_power import EigenPower as EigenPower
 from .eigen_taylor import EigenTaylor as EigenTaylor
 from .exact import Exact as Exact
 from .implicit import Implicit as Implicit
+from .krylov import Krylov as Krylov
 from .lyapunov import Lyapunov as Lyapunov
 from .unrolled import Unrolled as Unrolled

@@ -34,18 +34,22 @@ class ImplicitGradient(Gradient):
                 f"'{method.name}' does not satisfy it; use gradient='unrolled'"
             )
 
+    needs_both: ClassVar[bool] = False
+    """Whether ``solve`` must be told the inverse of B."""
+
     @abstractmethod
-    def solve(self, B: Tensor, C: Tensor, spectrum: tuple[Tensor, Tensor] | None) -> Tensor:
+    def solve(self, B: Tensor, C: Tensor, known: tuple[Tensor, ...]) -> Tensor:
         """The Hermitian X with B X + X B = C, for Hermitian positive semidefinite B, Hermitian C.
 
-        ``spectrum``: eigenvalues and eigenvectors of B if the forward pass knows them.
+        ``known`` is what the forward pass found out about B: its inverse if ``needs_both``, otherwise
+        its eigenvalues and eigenvectors after a spectral method, otherwise nothing.
         """
 
-    def solve_inverse(self, R: Tensor, G: Tensor, spectrum: tuple[Tensor, Tensor] | None) -> Tensor:
+    def solve_inverse(self, R: Tensor, G: Tensor, known: tuple[Tensor, ...]) -> Tensor:
         """The Hermitian X with R X + X R = -R^2 G R^2."""
         square = eager.product(R, R)
         right = -eager.hermitian(eager.product(eager.product(square, G), square))
-        return self.solve(R, right, spectrum)
+        return self.solve(R, right, known)
 
 
 class SpectralGradient(Gradient):

@@ -21,14 +21,14 @@ class Exact(ImplicitGradient):
 
     name = "exact"
 
-    def solve(self, B: Tensor, C: Tensor, spectrum: tuple[Tensor, Tensor] | None) -> Tensor:
-        values, vectors = _decompose(B) if spectrum is None else spectrum
+    def solve(self, B: Tensor, C: Tensor, known: tuple[Tensor, ...]) -> Tensor:
+        values, vectors = known or _decompose(B)
         i, j = pairs(_floored_root(values))
         return weigh(1 / (i + j), vectors, C)
 
-    def solve_inverse(self, R: Tensor, G: Tensor, spectrum: tuple[Tensor, Tensor] | None) -> Tensor:
+    def solve_inverse(self, R: Tensor, G: Tensor, known: tuple[Tensor, ...]) -> Tensor:
         # In the eigenbasis R^2 G R^2 is a weighing too: no products for the right-hand side.
-        values, vectors = _decompose(R) if spectrum is None else spectrum
+        values, vectors = known or _decompose(R)
         i, j = pairs(_floored_root(values))
         return weigh(-((i * j) ** 2) / (i + j), vectors, G)
 

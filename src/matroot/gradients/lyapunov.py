@@ -41,7 +41,7 @@ class Lyapunov(ImplicitGradient):
         if self.tolerance is not None:
             require_positive(self, "tolerance")
 
-    def solve(self, B: Tensor, C: Tensor, spectrum: tuple[Tensor, Tensor] | None) -> Tensor:
+    def solve(self, B: Tensor, C: Tensor, known: tuple[Tensor, ...]) -> Tensor:
         square = eager.product(B, B)
         nu = torch.sqrt(eager.frobenius(square)) if self.norm == "input" else eager.frobenius(B)
         B, square, C = B / nu, square / nu**2, C / nu

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ..methods import Method
 from ._base import Gradient
 
 
@@ -15,3 +16,10 @@ class Unrolled(Gradient):
     """
 
     name = "unrolled"
+
+    def require(self, method: Method) -> None:
+        if not method.unrolls:
+            raise ValueError(
+                f"gradient 'unrolled' would differentiate the approximation error of method '{method.name}', "
+                f"not the root; use gradient='{method.gradient_name}'"
+            )

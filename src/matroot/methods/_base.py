@@ -23,6 +23,8 @@ class Method(ABC):
     """Whether the method knows an inverse root."""
     is_root: ClassVar[bool] = True
     """Whether the result approximates a matrix S with S S = A, so that implicit rules apply."""
+    unrolls: ClassVar[bool] = True
+    """Whether differentiating the arithmetic of ``evaluate`` gives a sensible derivative."""
     spectral: ClassVar[bool] = False
     """Whether ``evaluate`` also returns eigenvalues and eigenvectors after the roots."""
 

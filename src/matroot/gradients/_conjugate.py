@@ -1,0 +1,45 @@
+"""Conjugate gradients for Lyapunov equations, a whole batch at once."""
+
+import torch
+from torch import Tensor
+
+from .._tracing import concrete
+from ..backends import eager
+
+
+def solve(B: Tensor, C: Tensor, iterations: int, tolerance: float) -> Tensor:
+    """Hermitian X with B X + X B = C for Hermitian B and C, one product an iteration.
+
+    A matrix stops changing once its residual is below ``tolerance`` of C, or once only directions
+    are left in which B is below sqrt(eps) of its norm.
+    """
+    # Unit right-hand side: the squares below neither overflow nor underflow.
+    size = C.abs().amax((-2, -1), keepdim=True)
+    size = torch.where(size > 0, size, 1)
+    residual = C / size
+    X, direction = torch.zeros_like(C), residual
+    energy = _inner(residual, residual)
+    target = tolerance**2 * energy
+    flat = torch.finfo(B.dtype).eps ** 0.5 * eager.frobenius(B)
+    active = torch.ones_like(energy, dtype=torch.bool)
+    for _ in range(iterations):
+        active = active & ~(energy <= target)
+        if concrete(active) and not active.any():
+            break
+        image = 2 * eager.hermitian(eager.product(B, direction))
+        curvature = _inner(direction, image)
+        active = active & ~(curvature <= flat * _inner(direction, direction))
+        step = torch.where(active, energy / curvature, 0)
+        X = X + step * direction
+        residual = residual - step * image
+        old, energy = energy, torch.where(active, _inner(residual, residual), energy)
+        direction = residual + torch.where(active, energy / old, 0) * direction
+    return size * X
+
+
+def _inner(a: Tensor, b: Tensor) -> Tensor:
+    """Re <a, b> per matrix, shape (*, 1, 1)."""
+    if a.is_complex():
+        # Sums of complex numbers are grouped by batch size; real ones are not.
+        a, b = (torch.view_as_real(t.resolve_conj()).flatten(-2) for t in (a, b))
+    return (a * b).sum((-2, -1), keepdim=True)

@@ -1,0 +1,110 @@
+"""Generate the schedules of ``matroot.Minimax``: ``python tools/minimax_schedules.py``.
+
+A step maps a singular value s to s q(s^2). For a spectrum in [l, u] the best q of a degree minimises
+max |1 - s q(s^2)|; the next step then faces [1 - E, 1 + E]. Composing best steps is optimal, so a
+schedule is fixed by its degrees. For every condition number and tolerance of the ladder this picks
+the degrees that reach the tolerance in the fewest products, and writes the coefficients as data.
+"""
+
+import itertools
+import json
+import math
+from functools import cache
+from pathlib import Path
+
+import mpmath as mp
+
+TARGET = Path(__file__).parent.parent / "src/matroot/methods/minimax_schedules.json"
+
+# Tolerances: two loose ones, and those of float32 and float64; conditions each is offered for.
+LADDER = {
+    1e-2: range(1, 8),
+    1e-4: range(1, 8),
+    1e-7: range(1, 8),
+    1e-15: range(1, 17),
+}
+PRODUCTS = {1: 3, 2: 4, 4: 5}  # of a step of this degree that makes both roots
+WIDER = 1.01  # rounding must not push the spectrum out of the interval
+NARROW = 1e-3  # below this width the Taylor polynomial is as good and the exchange ill-conditioned
+
+mp.mp.dps = 50
+
+
+@cache
+def best_step(low: mp.mpf, high: mp.mpf, degree: int) -> tuple[tuple[mp.mpf, ...], mp.mpf]:
+    """Coefficients of q (ascending) and the error E of the best step on [low, high], by Remez exchange."""
+    count = degree + 2
+    nodes = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * i / (count - 1)) for i in range(count)]
+    for _ in range(60):
+        system = mp.matrix(count, count)
+        for row, node in enumerate(nodes):
+            for k in range(degree + 1):
+                system[row, k] = node ** (2 * k + 1)
+            system[row, degree + 1] = (-1) ** row
+        *q, level = mp.lu_solve(system, mp.ones(count, 1))
+        slope = [(2 * k + 1) * q[k] for k in range(degree, -1, -1)]  # of s q(s^2), in powers of s^2
+        squares = mp.polyroots(slope, maxsteps=500, extraprec=400)
+        extrema = sorted(mp.sqrt(mp.re(r)) for r in squares if abs(mp.im(r)) < mp.mpf(10) ** -25 and mp.re(r) > 0)
+        moved = [low, *(s for s in extrema if low < s < high), high]
+        if len(moved) != count:
+            raise ArithmeticError(f"the exchange lost a node on [{low}, {high}], degree {degree}")
+        change = max(abs(a - b) for a, b in zip(moved, nodes, strict=True))
+        nodes = moved
+        if change < mp.mpf(10) ** -30:
+            return tuple(q), abs(level)
+    raise ArithmeticError(f"no convergence on [{low}, {high}], degree {degree}")
+
+
+def taylor_step(low: mp.mpf, high: mp.mpf, degree: int) -> tuple[tuple[mp.mpf, ...], mp.mpf]:
+    """The expansion of 1/s around s = 1 in powers of s^2, and its error at the ends."""
+    q = [mp.mpf(0)] * (degree + 1)
+    for k in range(degree + 1):
+        for j in range(k + 1):
+            q[j] += mp.mpf(math.comb(2 * k, k)) / 4**k * math.comb(k, j) * (-1) ** j
+    error = max(abs(1 - s * mp.polyval(q[::-1], s * s)) for s in (low, high))
+    return tuple(q), error
+
+
+def compose(condition: float, degrees: tuple[int, ...]) -> tuple[list[list[float]], float]:
+    """Steps of these degrees for this condition number, and the error after the last."""
+    low, high = 1 / mp.sqrt(condition) / WIDER, mp.mpf(1)
+    steps, error = [], mp.mpf(1)
+    for degree in degrees:
+        q, error = (taylor_step if high - low < NARROW else best_step)(low, high, degree)
+        steps.append([float(c) for c in q])
+        margin = mp.mpf(10) ** -9
+        low, high = (1 - error) * (1 - margin), (1 + error) * (1 + margin)
+    return steps, float(error)
+
+
+def cheapest(condition: float, tolerance: float) -> dict:
+    """The schedule with the fewest products that reaches the tolerance.
+
+    Degree 9 in s (q of degree 4) gives the most per product; only the ends are varied. On wide
+    intervals a first step of degree 9 has large alternating coefficients, which cost digits.
+    """
+    first = (1, 2) if condition >= 1e3 else (1, 2, 4)
+    best = None
+    for middle in itertools.count():
+        for start, end in itertools.product(first, (1, 2, 4)):
+            degrees = (start, *(4,) * middle, end)
+            steps, error = compose(condition, degrees)
+            cost = sum(PRODUCTS[d] for d in degrees)
+            if error <= tolerance and (best is None or (cost, error) < (best[0], best[1]["error"])):
+                best = cost, {"condition": condition, "tolerance": tolerance, "error": error, "steps": steps}
+        if best is not None:
+            return best[1]
+    raise AssertionError
+
+
+def main() -> None:
+    schedules = [cheapest(10.0**k, tolerance) for tolerance, decades in LADDER.items() for k in decades]
+    lines = ",\n".join("  " + json.dumps(schedule) for schedule in schedules)
+    TARGET.write_text(f"[\n{lines}\n]\n")
+    for s in schedules:
+        degrees = [len(q) - 1 for q in s["steps"]]
+        print(f"{s['condition']:.0e}  {s['tolerance']:.0e}  {s['error']:.1e}  {degrees}")
+
+
+if __name__ == "__main__":
+    main()

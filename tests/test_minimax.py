@@ -163,11 +163,17 @@ def test_rank_deficient(n, rank, inverse):
     assert error((S @ R @ A).detach(), A.double()) < 0.02
 
 
-def test_fixed_schedule_where_values_cannot_be_read():
-    """Under a transform nothing is looked at: the longest schedule, the same roots."""
-    A = torch.cat([wishart(2, 8), with_eigenvalues(spectrum("log", 8, 1e5))[None]])
-    found = torch.func.vmap(lambda X: matroot.sqrtm(X, "minimax"))(A)
-    torch.testing.assert_close(found, matroot.sqrtm(A, "minimax"), rtol=1e-9, atol=1e-11)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kappa", [1.0, 10.0, 1e2, 1e4, 1e6])
+def test_where_values_cannot_be_read(kappa, dtype):
+    """Under a transform every matrix takes the same number of steps, with coefficients of its own."""
+    A = torch.cat([ill_conditioned(kappa, dtype), wishart(2, 64, dtype=dtype)])
+    S, R = torch.func.vmap(lambda X: matroot.roots(X, "minimax"))(A)
+    eps = torch.finfo(dtype).eps
+    assert error(S[:-2], exact_root(A[:-2])) < 10 * eps * kappa**0.75 + 20 * eps
+    assert error(S[-2:], exact_root(A[-2:])) < 20 * eps
+    if eps * kappa < 0.05:
+        assert error(R[:-2], exact_inverse_root(A[:-2])) < 10 * eps * kappa + 20 * eps
 
 
 def test_krylov_needs_few_iterations():
@@ -196,6 +202,13 @@ def test_krylov_needs_few_iterations():
 def test_bad_parameters(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_taylor_step_is_a_root_near_one():
+    s = torch.linspace(0.9, 1.1, 11, dtype=torch.float64)
+    assert (step(minimax._TAYLOR, s) - 1).abs().max() < 1e-3
+    assert step(minimax._TAYLOR, torch.tensor(1.0)) == 1
+    assert (step(minimax._TAYLOR, torch.tensor([1e-6])) / 1e-6).item() == pytest.approx(2.46, rel=1e-3)
 
 
 def test_condition_beyond_the_table_uses_the_longest_schedule():

@@ -13,7 +13,7 @@ from .._tracing import concrete
 from ..backends import eager
 from ._base import Method, Wanted, require_positive, select
 
-Steps = Sequence[Sequence[float]]
+Steps = Sequence[Sequence]
 Ladder = Sequence[tuple[float, Steps]]
 """(condition number allowed for, steps), ascending."""
 
@@ -31,9 +31,10 @@ class Minimax(Method):
     tools/minimax_schedules.py.
 
     tolerance: relative error allowed to the iteration; None: rounding of the dtype.
-    condition: largest condition number to allow for; None: on the CPU each matrix gets the schedule
-        that its Cholesky pivots suggest, and a longer one if that did not converge; elsewhere,
-        where looking at a result would synchronise, the longest schedule is used for all.
+    condition: largest condition number to allow for; None: each matrix gets the schedule that its
+        Cholesky pivots suggest. On the CPU it gets a longer one if that did not converge; elsewhere,
+        where looking at a result would synchronise, all matrices take as many steps as the longest
+        schedule, those beyond their own making up for too low a guess.
 
     The longest schedules allow for condition 1e7 in float32 and 1e16 in float64. A zero eigenvalue
     stays zero in the root, and in the inverse root becomes a few times the root of the condition
@@ -60,8 +61,10 @@ class Minimax(Method):
             roots = _iterate(A / theta, _first_for(ladder, _SLACK * self.condition), wanted)
         elif concrete(A):
             roots = _escalate(A / theta, ladder, wanted)
-        else:
+        elif torch.onnx.is_in_onnx_export():
             roots = _iterate(A / theta, ladder[-1][1], wanted)
+        else:
+            roots = _iterate(A / theta, _steps_by_matrix(A / theta, ladder), wanted)
         scales = select(wanted, torch.sqrt(theta), torch.rsqrt(theta))
         return tuple(scale * root for scale, root in zip(scales, roots, strict=True))
 
@@ -96,9 +99,8 @@ def _escalate(X: Tensor, ladder: Ladder, wanted: Wanted) -> tuple[Tensor, ...]:
     batch, n = X.shape[:-2], X.shape[-1]
     X = X.reshape(-1, n, n)
     Y, Z = torch.empty_like(X), torch.empty_like(X)
-    reach = torch.tensor([condition for condition, _ in ladder], dtype=X.real.dtype)
     last = len(ladder) - 1
-    rung = torch.searchsorted(reach, _likely_condition(X)).clamp_max(last)
+    rung = _rung(X, ladder)
     for k, (condition, steps) in enumerate(ladder):
         members = (rung == k).nonzero()[:, 0]
         if len(members) == 0:
@@ -111,25 +113,46 @@ def _escalate(X: Tensor, ladder: Ladder, wanted: Wanted) -> tuple[Tensor, ...]:
     return tuple(root.reshape(*batch, n, n) for root in select(wanted, Y, Z))
 
 
-def _likely_condition(X: Tensor) -> Tensor:
-    """A guess at 1/lambda_min, to be verified: the smallest Cholesky pivot is an upper bound of lambda_min."""
+def _steps_by_matrix(X: Tensor, ladder: Ladder) -> list[tuple[Tensor, ...]]:
+    """Coefficients of shape (*, 1, 1): the schedule of each matrix, filled up with Taylor steps.
+
+    A Taylor step leaves converged roots alone and enlarges a singular value that is still small
+    by 2.46, so that a guess of the condition may be too low by 6 for every step filled in.
+    """
+    most = max(len(steps) for _, steps in ladder)
+    padded = [[*([*q, 0.0, 0.0, 0.0][:5] for q in steps), *[_TAYLOR] * (most - len(steps))] for _, steps in ladder]
+    table = torch.tensor(padded, dtype=X.real.dtype, device=X.device)
+    chosen = table[_rung(X, ladder, margin=4.0)][..., None, None]
+    return [tuple(chosen[..., step, k, :, :] for k in range(5)) for step in range(most)]
+
+
+# 1/s around s = 1 through the fourth power of 1 - s^2, in powers of s^2.
+_TAYLOR = [315 / 128, -105 / 32, 189 / 64, -45 / 32, 35 / 128]
+
+
+def _rung(X: Tensor, ladder: Ladder, margin: float = 1.0) -> Tensor:
+    """Index of the schedule that suits each matrix, judged by its smallest Cholesky pivot.
+
+    The pivot is an upper bound of the smallest eigenvalue, mostly a good one.
+    """
     X = X.detach()
     factor, info = torch.linalg.cholesky_ex(X + torch.finfo(X.dtype).eps * eager.identity(X))
-    pivots = factor.diagonal(dim1=-2, dim2=-1).abs().square().amin(-1)
-    return torch.where((info == 0) & (pivots > 0), _SLACK / pivots, torch.inf)
+    pivot = factor.diagonal(dim1=-2, dim2=-1).abs().square().amin(-1)
+    condition = torch.where((info == 0) & (pivot > 0), margin * _SLACK / pivot, torch.inf)
+    reach = torch.tensor([c for c, _ in ladder[:-1]], dtype=condition.dtype, device=X.device)
+    return (condition[..., None] > reach).sum(-1)
 
 
-def _polynomial(q: Sequence[float], M: Tensor) -> Tensor:
-    """q(M) for degree 1, 2 or 4, in 0, 1 or 2 products."""
+def _polynomial(q: Sequence, M: Tensor) -> Tensor:
+    """q(M) for degree 1, 2 or 4, in 0, 1 or 2 products; coefficients are numbers or (*, 1, 1)."""
     eye = eager.identity(M)
-    low = torch.add(q[0] * eye, M, alpha=q[1])
+    low = q[0] * eye + q[1] * M
     if len(q) == 2:
         return low
     square = eager.product(M, M)
     if len(q) == 3:
-        return torch.add(low, square, alpha=q[2])
-    high = torch.add(torch.add(q[2] * eye, M, alpha=q[3]), square, alpha=q[4])
-    return low + eager.product(square, high)
+        return low + q[2] * square
+    return low + eager.product(square, q[2] * eye + q[3] * M + q[4] * square)
 
 
 @torch.compiler.assume_constant_result

@@ -121,7 +121,7 @@ def _steps_by_matrix(X: Tensor, ladder: Ladder) -> list[tuple[Tensor, ...]]:
     """
     most = max(len(steps) for _, steps in ladder)
     padded = [[*([*q, 0.0, 0.0, 0.0][:5] for q in steps), *[_TAYLOR] * (most - len(steps))] for _, steps in ladder]
-    table = torch.tensor(padded, dtype=X.real.dtype, device=X.device)
+    table = torch.tensor(padded, dtype=X.real.dtype, device="cpu").to(X.device, non_blocking=True)
     chosen = table[_rung(X, ladder, margin=4.0)][..., None, None]
     return [tuple(chosen[..., step, k, :, :] for k in range(5)) for step in range(most)]
 
@@ -139,8 +139,10 @@ def _rung(X: Tensor, ladder: Ladder, margin: float = 1.0) -> Tensor:
     factor, info = torch.linalg.cholesky_ex(X + torch.finfo(X.dtype).eps * eager.identity(X))
     pivot = factor.diagonal(dim1=-2, dim2=-1).abs().square().amin(-1)
     condition = torch.where((info == 0) & (pivot > 0), margin * _SLACK / pivot, torch.inf)
-    reach = torch.tensor([c for c, _ in ladder[:-1]], dtype=condition.dtype, device=X.device)
-    return (condition[..., None] > reach).sum(-1)
+    rung = torch.zeros_like(condition, dtype=torch.int64)
+    for reach, _ in ladder[:-1]:
+        rung = rung + (condition > reach)
+    return rung
 
 
 def _polynomial(q: Sequence, M: Tensor) -> Tensor:

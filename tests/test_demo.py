@@ -45,12 +45,12 @@ def test_reference_gradient_is_the_derivative(inverse: bool) -> None:
 
 
 def test_every_contestant_has_a_row(rows: dict[str, demo.Row]) -> None:
-    assert tuple(rows) == ("torch", "default", *matroot.presets())
+    assert tuple(rows) == ("torch", "default", "minimax", *matroot.presets())
 
 
 def test_reference_and_default_are_exact_to_rounding(rows: dict[str, demo.Row]) -> None:
     # float32 has eps = 1.2e-7, and the condition of these covariances stays below 1e2.
-    for row in (rows["torch"], rows["default"]):
+    for row in (rows["torch"], rows["default"], rows["minimax"]):
         assert row.inverse_error is not None
         assert row.inverse_gradient_error is not None
         assert max(row.root_error, row.inverse_error, row.root_gradient_error, row.inverse_gradient_error) < 1e-5
@@ -79,7 +79,7 @@ def test_main_prints_a_whole_table(width: int) -> None:
     lines = printed(width).splitlines()
     assert max(map(len, lines)) <= width
     assert not any("…" in line or "\x1b" in line for line in lines)
-    for name in ("torch", "default", *matroot.presets()):
+    for name in ("torch", "default", "minimax", *matroot.presets()):
         method_to_ratio = r"\s+\S+\s+\S+(\s+(\d\.\de-?\d+|–)){4}(\s+[\d.]+){2}"  # noqa: RUF001
         assert sum(re.fullmatch(re.escape(name) + method_to_ratio, line.rstrip()) is not None for line in lines) == 1
 

@@ -1,4 +1,4 @@
-"""Every preset and the default next to ``torch.linalg.eigh``: ``python -m matroot.experiments.demo``."""
+"""Every preset, the default and ``Minimax`` next to ``torch.linalg.eigh``: ``python -m matroot.experiments.demo``."""
 
 import math
 import sys
@@ -85,17 +85,17 @@ class EighRoot(torch.autograd.Function):
 
 
 def contestants() -> list[Contestant]:
-    """The reference first, then the default, then every preset."""
-    auto = choose_method("auto")
-    field = [
-        Contestant("torch", "linalg.eigh", "exact", partial(EighRoot.apply, False), partial(EighRoot.apply, True)),
-        Contestant("default", auto.name, choose_gradient(None, auto).name, matroot.sqrtm, matroot.invsqrtm),
-    ]
+    """The reference first, then the default, then the product-only solver, then every preset."""
+    auto, minimax = choose_method("auto"), choose_method("minimax")
+    choices = {"default": (auto, choose_gradient(None, auto)), "minimax": (minimax, choose_gradient(None, minimax))}
     for name in matroot.presets():
-        choice = matroot.preset(name)
-        root = partial(matroot.sqrtm, **choice)
-        inverse = partial(matroot.invsqrtm, **choice) if choice["method"].has_inverse else None
-        field.append(Contestant(name, choice["method"].name, choice["gradient"].name, root, inverse))
+        preset = matroot.preset(name)
+        choices[name] = preset["method"], preset["gradient"]
+    field = [Contestant("torch", "linalg.eigh", "exact", partial(EighRoot.apply, False), partial(EighRoot.apply, True))]
+    for name, (method, gradient) in choices.items():
+        root = partial(matroot.sqrtm, method=method, gradient=gradient)
+        inverse = partial(matroot.invsqrtm, method=method, gradient=gradient) if method.has_inverse else None
+        field.append(Contestant(name, method.name, gradient.name, root, inverse))
     return field
 
 
@@ -197,13 +197,13 @@ def table(rows: list[Row], console: Console) -> Table:
         cells = [row.name, row.method, row.gradient, *(scientific(v, missing) for v in values)]
         style = {"torch": "cyan", "default": "bold green"}.get(row.name)
         cells += [three_digits(row.milliseconds), three_digits(row.ratio)]
-        drawn.add_row(*cells, style=style, end_section=row.name == "default")
+        drawn.add_row(*cells, style=style, end_section=row.name == "minimax")
     return drawn
 
 
 def findings(rows: list[Row]) -> list[str]:
     """What the numbers say, in sentences."""
-    torch_row, default, *presets = rows
+    torch_row, default, _, *presets = rows
     faster = sorted((row for row in rows if row.ratio <= 0.95), key=lambda row: row.ratio)
     named = [f"{row.name} ({three_digits(row.ratio)}, root error {scientific(row.root_error)})" for row in faster]
 

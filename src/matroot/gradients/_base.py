@@ -26,6 +26,8 @@ class ImplicitGradient(Gradient):
     linear: ClassVar[bool] = True
     """Whether ``solve`` is a linear function of C operation by operation, so that automatic
     differentiation of it by C is right."""
+    needs_both: ClassVar[bool] = False
+    """Whether ``solve`` must be told the inverse of B."""
 
     def require(self, method: Method) -> None:
         if not method.is_root:
@@ -33,9 +35,6 @@ class ImplicitGradient(Gradient):
                 f"gradient '{self.name}' differentiates S S = A, but the result of method "
                 f"'{method.name}' does not satisfy it; use gradient='unrolled'"
             )
-
-    needs_both: ClassVar[bool] = False
-    """Whether ``solve`` must be told the inverse of B."""
 
     @abstractmethod
     def solve(self, B: Tensor, C: Tensor, known: tuple[Tensor, ...]) -> Tensor:

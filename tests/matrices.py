@@ -89,6 +89,10 @@ def exact_gradient(A: Tensor, G: Tensor, inverse: bool = False) -> Tensor:
     return U @ (weights * (U.mH @ (0.5 * (G + G.mH)) @ U)) @ U.mH
 
 
+def random_like(A: Tensor, seed: int = 1) -> Tensor:
+    return torch.randn(A.shape, dtype=A.dtype, generator=torch.Generator().manual_seed(seed))
+
+
 def error(found: Tensor, true: Tensor) -> float:
     """Largest relative Frobenius error over the batch."""
     difference = torch.linalg.matrix_norm(found.to(true.dtype) - true)

@@ -1,4 +1,4 @@
-"""The opt-in inspection behind ``check=True``: the only code that reads values on the host."""
+"""The opt-in inspection behind ``check=True``: the only code that may synchronise with a device."""
 
 from collections.abc import Iterator
 

@@ -17,8 +17,8 @@ A = wishart(2, 4)
 
 def test_names():
     assert " ".join(METHODS) == "taylor pade newton-schulz minimax eigen power-iteration"
-    assert (
-        " ".join(GRADIENTS) == "lyapunov exact implicit krylov unrolled eigen-clip eigen-taylor eigen-pade eigen-power"
+    assert " ".join(GRADIENTS) == (
+        "lyapunov exact implicit krylov smith unrolled eigen-clip eigen-taylor eigen-pade eigen-power"
     )
     assert " ".join(matroot.presets()) == (
         "mpa-lya mtp-lya ns ns-lya svd svd-lya svd-clip svd-pi svd-taylor svd-pade pi"
@@ -30,8 +30,53 @@ def test_a_name_is_the_default_object(name):
     assert torch.equal(matroot.sqrtm(A, name), matroot.sqrtm(A, METHODS[name]()))
 
 
-def test_auto_is_eigen_for_now():
-    assert torch.equal(matroot.sqrtm(A), matroot.sqrtm(A, matroot.Eigen()))
+@pytest.mark.parametrize(
+    ("shape", "dtype", "plan"),
+    [
+        ((64, 64), torch.float32, "eigen/exact"),
+        ((100, 64, 64), torch.float32, "minimax/smith"),
+        ((2, 50, 64, 64), torch.float64, "minimax/smith"),
+        ((100, 64, 64), torch.complex64, "eigen/exact"),
+        ((100, 64, 64), torch.bfloat16, "eigen/exact"),
+        ((100, 8, 8), torch.float32, "eigen/exact"),
+        ((100, 512, 512), torch.float32, "eigen/exact"),
+        ((0, 64, 64), torch.float32, "eigen/exact"),
+        ((3, 0, 0), torch.float32, "eigen/exact"),
+    ],
+)
+def test_auto_follows_its_table(shape, dtype, plan):
+    plan_ = matroot.choose(torch.ones(()).to(dtype).expand(shape))
+    assert f"{plan_.method.name}/{plan_.gradient.name}" == plan
+
+
+def test_auto_elsewhere_multiplies():
+    plan = matroot.choose(torch.empty(2, 8, 8, device="meta"))
+    assert (plan.method, plan.gradient, plan.fused) == (matroot.Minimax(), matroot.Krylov(), False)
+
+
+@pytest.mark.parametrize("batch", [1, 40])
+def test_the_plan_is_what_happens(batch):
+    many = wishart(batch, 32, dtype=torch.float32)
+    plan = matroot.choose(many)
+    X, Y = many.clone().requires_grad_(), many.clone().requires_grad_()
+    (auto,) = torch.autograd.grad(matroot.invsqrtm(X).sum(), X)
+    (named,) = torch.autograd.grad(matroot.invsqrtm(Y, plan.method, gradient=plan.gradient).sum(), Y)
+    assert torch.equal(matroot.invsqrtm(many), matroot.invsqrtm(many, plan.method))
+    assert torch.equal(auto, named)
+
+
+@pytest.mark.parametrize("gradient", [g() for g in GRADIENTS.values()], ids=lambda g: g.name)
+def test_auto_goes_with_every_gradient(gradient):
+    plan = matroot.choose(torch.eye(32).expand(100, 32, 32), gradient=gradient)
+    assert plan.gradient == gradient
+    assert plan.method.name == ("minimax" if gradient.name in ("krylov", "smith") else "eigen")
+
+
+def test_a_plan_prints_as_a_sentence():
+    plan = matroot.choose(torch.eye(64).expand(100, 64, 64))
+    assert str(plan).startswith("Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None), fused ")
+    assert "100 matrices of size 64" in str(plan)
+    assert str(matroot.choose(torch.eye(2), "pade")).endswith("step by step: as asked")
 
 
 @pytest.mark.parametrize("name", matroot.presets())

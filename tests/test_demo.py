@@ -14,7 +14,7 @@ pytest.importorskip("rich")
 
 from rich.console import Console
 
-from matroot.experiments import demo
+from matroot.experiments import demo, peers, problems
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,7 +41,7 @@ def printed(width: int) -> str:
 def test_reference_gradient_is_the_derivative(inverse: bool) -> None:
     B = torch.randn(2, 4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1), requires_grad=True)
     eye = torch.eye(4, dtype=torch.float64)
-    assert torch.autograd.gradcheck(lambda B: demo.EighRoot.apply(inverse, B @ B.mT + eye), B)
+    assert torch.autograd.gradcheck(lambda B: peers.EighRoot.apply(inverse, B @ B.mT + eye), B)
 
 
 def test_every_contestant_has_a_row(rows: dict[str, demo.Row]) -> None:
@@ -92,7 +92,7 @@ def test_numbers_are_honest() -> None:
 
 
 def test_nan_reaches_the_error() -> None:
-    A, G = demo.problem(2, 3, torch.device("cpu"))
+    A, G = problems.covariances(2, 3).float(), problems.symmetric(2, 3).float()
     true = demo.truth(A, G, inverse=False)
     value, gradient = demo.errors(lambda A: A * torch.tensor([1.0, math.nan])[:, None, None], A, G, true)
     assert math.isnan(value)

@@ -16,14 +16,16 @@ import mpmath as mp
 
 TARGET = Path(__file__).parent.parent / "src/matroot/methods/minimax_schedules.json"
 
-# Tolerances: two loose ones, and those of float32 and float64; conditions each is offered for.
+# Tolerances: two loose ones, and those of float32 and float64; condition numbers each is offered for.
 LADDER = {
-    1e-2: range(1, 8),
-    1e-4: range(1, 8),
-    1e-7: range(1, 8),
-    1e-15: range(1, 17),
+    1e-2: (1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7),
+    1e-4: (1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7),
+    1e-7: (5.0, 50.0, 200.0, 2.5e3, 1.2e4, 1.5e5, 2.3e6, 3e7),
+    1e-15: (30.0, 100.0, 1e3, 1e5, 5e6, 3e8, 2e10, 1e12, 6e13, 4e15),
 }
-PRODUCTS = {1: 3, 2: 4, 4: 5}  # of a step of this degree that makes both roots
+# Products of a step of this degree that makes both roots. The first step finds M = A and A^2 made.
+FIRST = {2: 2, 4: 3}
+PRODUCTS = {1: 3, 2: 4, 4: 5}
 WIDER = 1.01  # rounding must not push the spectrum out of the interval
 NARROW = 1e-3  # below this width the Taylor polynomial is as good and the exchange ill-conditioned
 
@@ -65,45 +67,51 @@ def taylor_step(low: mp.mpf, high: mp.mpf, degree: int) -> tuple[tuple[mp.mpf, .
     return tuple(q), error
 
 
-def compose(condition: float, degrees: tuple[int, ...]) -> tuple[list[list[float]], float]:
-    """Steps of these degrees for this condition number, and the error after the last."""
+def compose(condition: float, degrees: tuple[int, ...]) -> tuple[list[list[float]], float, float]:
+    """Steps of these degrees for this condition number; the largest |1 - s^2| before and |1 - s| after the last."""
     low, high = 1 / mp.sqrt(condition) / WIDER, mp.mpf(1)
-    steps, error = [], mp.mpf(1)
+    steps, error, gap = [], mp.mpf(1), mp.mpf(1)
     for degree in degrees:
+        gap = max(1 - low**2, high**2 - 1)
         q, error = (taylor_step if high - low < NARROW else best_step)(low, high, degree)
         steps.append([float(c) for c in q])
         margin = mp.mpf(10) ** -9
         low, high = (1 - error) * (1 - margin), (1 + error) * (1 + margin)
-    return steps, float(error)
+    return steps, float(gap), float(error)
 
 
 def cheapest(condition: float, tolerance: float) -> dict:
     """The schedule with the fewest products that reaches the tolerance.
 
-    Degree 9 in s (q of degree 4) gives the most per product; only the ends are varied. On wide
-    intervals a first step of degree 9 has large alternating coefficients, which cost digits.
+    Degree 9 in s (q of degree 4) gives the most per product; only the ends are varied, and the last
+    step only where digits do not matter. On wide intervals a first step of degree 9 has
+    large alternating coefficients, which cost digits. In float32 those of ill-conditioned matrices are
+    lost to rounding anyway.
     """
-    first = (1, 2) if condition >= 1e3 else (1, 2, 4)
+    first = (2,) if condition >= 1e3 else (2, 4)
+    last = (1, 2, 4) if tolerance > 1e-6 else (4,)
+    reach = max(tolerance, 1.3e-11 * condition) if tolerance == 1e-7 else tolerance
     best = None
     for middle in itertools.count():
-        for start, end in itertools.product(first, (1, 2, 4)):
+        for start, end in itertools.product(first, last):
             degrees = (start, *(4,) * middle, end)
-            steps, error = compose(condition, degrees)
-            cost = sum(PRODUCTS[d] for d in degrees)
-            if error <= tolerance and (best is None or (cost, error) < (best[0], best[1]["error"])):
-                best = cost, {"condition": condition, "tolerance": tolerance, "error": error, "steps": steps}
+            steps, gap, error = compose(condition, degrees)
+            cost = FIRST[start] + sum(PRODUCTS[d] for d in degrees[1:])
+            if error <= reach and (best is None or (cost, error) < (best[0], best[1]["error"])):
+                found = {"condition": condition, "tolerance": tolerance, "error": error, "gap": gap, "steps": steps}
+                best = cost, found
         if best is not None:
             return best[1]
     raise AssertionError
 
 
 def main() -> None:
-    schedules = [cheapest(10.0**k, tolerance) for tolerance, decades in LADDER.items() for k in decades]
+    schedules = [cheapest(condition, tolerance) for tolerance, conditions in LADDER.items() for condition in conditions]
     lines = ",\n".join("  " + json.dumps(schedule) for schedule in schedules)
     TARGET.write_text(f"[\n{lines}\n]\n")
     for s in schedules:
         degrees = [len(q) - 1 for q in s["steps"]]
-        print(f"{s['condition']:.0e}  {s['tolerance']:.0e}  {s['error']:.1e}  {degrees}")
+        print(f"{s['condition']:.0e}  {s['tolerance']:.0e}  {s['error']:.1e}  {s['gap']:.1e}  {degrees}")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from ._choices import preset as preset
 from ._choices import presets as presets
 from ._counting import Counts as Counts
 from ._counting import count_operations as count_operations
+from ._plan import Plan as Plan
+from ._plan import choose as choose
 from ._residual import residual as residual
 from .gradients import EigenClip as EigenClip
 from .gradients import EigenPade as EigenPade
@@ -18,6 +20,7 @@ from .gradients import Exact as Exact
 from .gradients import Implicit as Implicit
 from .gradients import Krylov as Krylov
 from .gradients import Lyapunov as Lyapunov
+from .gradients import Smith as Smith
 from .gradients import Unrolled as Unrolled
 from .methods import Eigen as Eigen
 from .methods import Minimax as Minimax

@@ -1,12 +1,15 @@
 """The public functions: docstrings, and the pipeline from top to bottom."""
 
+from functools import partial
 from typing import NamedTuple
 
 from torch import Tensor
 
 from ._checks import inspect
-from ._choices import choose_gradient, choose_method, require_output
-from ._inputs import clean, require_matrices, require_ridge
+from ._choices import require_output
+from ._fused import fused_roots
+from ._inputs import clean, require_ridge
+from ._plan import Plan, choose
 from ._rule import differentiable_roots
 from ._sharding import is_sharded, on_local_matrices
 from ._tracing import full_precision
@@ -34,7 +37,7 @@ def sqrtm(
 
     A: (*, n, n), real or complex; leading dimensions are batch, and no matrix affects another.
        The function is defined on the symmetric part of A, so gradients are symmetric.
-    method: how the root is computed, a name or an object; ``"auto"`` chooses.
+    method: how the root is computed, a name or an object; ``"auto"`` chooses, see :func:`choose`.
     gradient: how its derivative is computed; None is the method's own choice.
     ridge: take the root of A + ridge * (trace(A)/n) * I instead; differentiable, scale-free.
     check: raise ValueError naming matrices that are not finite, not symmetric or indefinite;
@@ -87,20 +90,23 @@ def roots(
 def _evaluate(
     A: Tensor, wanted: Wanted, method: str | Method, gradient: str | Gradient | None, ridge: float, check: bool
 ) -> tuple[Tensor, ...]:
-    chosen = choose_method(method)
-    rule = choose_gradient(gradient, chosen)
-    require_output(chosen, wanted)
-    require_matrices(A)
     require_ridge(ridge)
 
     def pipeline(A: Tensor) -> tuple[Tensor, ...]:
+        plan = choose(A, method, gradient)
+        require_output(plan.method, wanted)
         if check:
             inspect(A, ridge)
         if A.shape[-1] == 0:
             return tuple(A.clone() for _ in inverses(wanted))
         with full_precision(A):
-            cleaned = clean(A, ridge)
-            found = differentiable_roots(cleaned.matrix, cleaned.scale, chosen, rule, wanted)
-            return tuple(cleaned.restore(root, inverse) for root, inverse in zip(found, inverses(wanted), strict=True))
+            if plan.fused:
+                return fused_roots(A, ridge, plan.method, plan.gradient, wanted, partial(step_by_step, plan))
+            return step_by_step(plan, A)
+
+    def step_by_step(plan: Plan, A: Tensor) -> tuple[Tensor, ...]:
+        cleaned = clean(A, ridge)
+        found = differentiable_roots(cleaned.matrix, cleaned.scale, plan.method, plan.gradient, wanted)
+        return tuple(cleaned.restore(root, inverse) for root, inverse in zip(found, inverses(wanted), strict=True))
 
     return on_local_matrices(pipeline, A) if is_sharded(A) else pipeline(A)

@@ -12,6 +12,7 @@ from .gradients import (
     Implicit,
     Krylov,
     Lyapunov,
+    Smith,
     Unrolled,
 )
 from .methods import Eigen, Method, Minimax, NewtonSchulz, Pade, PowerIteration, Taylor
@@ -19,7 +20,8 @@ from .methods._base import Wanted
 
 METHODS: dict[str, type[Method]] = {m.name: m for m in (Taylor, Pade, NewtonSchulz, Minimax, Eigen, PowerIteration)}
 GRADIENTS: dict[str, type[Gradient]] = {
-    g.name: g for g in (Lyapunov, Exact, Implicit, Krylov, Unrolled, EigenClip, EigenTaylor, EigenPade, EigenPower)
+    g.name: g
+    for g in (Lyapunov, Exact, Implicit, Krylov, Smith, Unrolled, EigenClip, EigenTaylor, EigenPade, EigenPower)
 }
 
 
@@ -56,20 +58,13 @@ def preset(name: str) -> Preset:
 
 
 def choose_method(method: str | Method) -> Method:
-    """The method a caller means; ``"auto"`` is ``Eigen()``."""
-    if isinstance(method, Method):
-        return method
-    return _look_up("method", method, {"auto": Eigen, **METHODS})()
+    """The method a caller means."""
+    return method if isinstance(method, Method) else _look_up("method", method, METHODS, "auto")()
 
 
-def choose_gradient(gradient: str | Gradient | None, method: Method) -> Gradient:
-    """The gradient a caller means, or the method's own."""
-    if gradient is None:
-        gradient = method.gradient_name
-    if not isinstance(gradient, Gradient):
-        gradient = _look_up("gradient", gradient, GRADIENTS)()
-    gradient.require(method)
-    return gradient
+def choose_gradient(gradient: str | Gradient) -> Gradient:
+    """The gradient a caller means."""
+    return gradient if isinstance(gradient, Gradient) else _look_up("gradient", gradient, GRADIENTS)()
 
 
 def require_output(method: Method, wanted: Wanted) -> None:
@@ -81,9 +76,9 @@ def require_output(method: Method, wanted: Wanted) -> None:
 _T = TypeVar("_T")
 
 
-def _look_up(kind: str, name: object, table: dict[str, _T]) -> _T:
+def _look_up(kind: str, name: object, table: dict[str, _T], *others: str) -> _T:
     if isinstance(name, type):
         raise ValueError(f"{kind} must be a name or an object, got the class; write {name.__name__}(...)")
     if not isinstance(name, str) or name not in table:
-        raise ValueError(f"unknown {kind} {name!r}; valid names are {', '.join(table)}")
+        raise ValueError(f"unknown {kind} {name!r}; valid names are {', '.join((*others, *table))}")
     return table[name]

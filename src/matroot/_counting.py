@@ -28,6 +28,7 @@ _FIELDS = {
     _aten.bmm: "products",
     _aten.addmm: "products",
     _aten.baddbmm: "products",
+    _aten.baddbmm_: "products",
     _aten.cholesky_solve: "solves",
     _aten._cholesky_solve_helper: "solves",
     _aten.linalg_solve_triangular: "solves",

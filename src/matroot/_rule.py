@@ -83,7 +83,9 @@ class _Roots(Function):
         scale, *outputs = ctx.saved_tensors
         with full_precision(outputs[0]):
             cotangents = [None if g is None else eager.hermitian(g) for g in cotangents[: _count(ctx.wanted)]]
-            return _pull_back(outputs, cotangents, scale, ctx.gradient, ctx.wanted), None, None, None, None
+            unused = all(g is None for g in cotangents)
+            dA = None if unused else pull_back(outputs, cotangents, scale, ctx.gradient, ctx.wanted)
+            return dA, None, None, None, None
 
 
 class _RootsWithForwardMode(_Roots):
@@ -101,10 +103,8 @@ class _RootsWithForwardMode(_Roots):
         return (*tangents, *(None for _ in outputs[_count(ctx.wanted) :]))
 
 
-def _pull_back(outputs, cotangents, scale, gradient: Gradient, wanted: Wanted) -> Tensor | None:
-    """Upstream gradients of the roots (None: unused) to the gradient of A."""
-    if all(g is None for g in cotangents):
-        return None
+def pull_back(outputs, cotangents, scale: Tensor, gradient: Gradient, wanted: Wanted) -> Tensor:
+    """Upstream gradients of the roots (None: unused, but not all of them) to the gradient of A."""
     if isinstance(gradient, SpectralGradient):
         used = [(g, power) for g, power in zip(cotangents, _powers(wanted), strict=True) if g is not None]
         parts = [_couple(outputs, g, power, scale, gradient) for g, power in used]

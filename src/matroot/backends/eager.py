@@ -30,7 +30,7 @@ def identity(like: Tensor) -> Tensor:
 
 def product(a: Tensor, b: Tensor) -> Tensor:
     """``a @ b`` in the precision of the dtype."""
-    if not _reduced_precision(a):
+    if not reduced_precision(a):
         return a @ b
     if a.device.type == "cuda" and not recording(a, b):
         return _three_pass_product(a, b)
@@ -70,12 +70,28 @@ def largest_eigenvalue_bound(matrix: Tensor) -> Tensor:
     return mean.abs() + torch.sqrt((n - 1) * variance)
 
 
+def inverse_norm(factor: Tensor) -> Tensor:
+    """The largest eigenvalue of (L L^H)^-1, shape (*,): an estimate from below, mostly within a factor of two.
+
+    Three inverse iterations from a vector of ones with irregular signs. Meaningless where the
+    factorisation failed.
+    """
+    n = factor.shape[-1]
+    signs = torch.cos(torch.arange(n, device=factor.device, dtype=factor.real.dtype).square()).sign()
+    v = signs[:, None].expand(*factor.shape[:-1], 1).to(factor.dtype)
+    growth = torch.linalg.vector_norm(v, dim=-2)
+    for _ in range(3):
+        v = torch.cholesky_solve(v / growth[..., None], factor)
+        growth = torch.linalg.vector_norm(v, dim=-2)
+    return growth[..., 0]
+
+
 def _dtype_for_derivatives(matrix: Tensor) -> torch.dtype:
     """The dtype for a factorisation whose own derivative formula uses plain products."""
-    return _WIDE[matrix.dtype] if _reduced_precision(matrix) and recording(matrix) else matrix.dtype
+    return _WIDE[matrix.dtype] if reduced_precision(matrix) and recording(matrix) else matrix.dtype
 
 
-def _reduced_precision(matrix: Tensor) -> bool:
+def reduced_precision(matrix: Tensor) -> bool:
     """Whether the process-wide settings let products of this dtype lose digits."""
     return matrix.dtype in _WIDE and _reduced_on(matrix.device.type)
 

@@ -7,14 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
-from typing import Any
 
 import torch
 from torch import Tensor
 
 import matroot
 
-from .._choices import choose_gradient, choose_method
+from .peers import EighRoot
+from .problems import covariances, distance, symmetric, value_and_gradient
+from .timing import Function, seconds
 
 try:
     from rich.box import SIMPLE_HEAD
@@ -25,8 +26,6 @@ except ModuleNotFoundError:
     if __name__ != "__main__":
         raise
     sys.exit('the demo draws with rich, which is not installed: pip install "matroot[experiments]"')
-
-Function = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -61,33 +60,13 @@ class Row:
     rounds: int
 
 
-class EighRoot(torch.autograd.Function):
-    """The reference: U f(lambda) U^T by ``torch.linalg.eigh`` and the exact gradient, for symmetric G.
-
-    With s = sqrt(lambda) the gradient is U (M o U^T G U) U^T, where M_ij is 1/(s_i + s_j) for the root
-    and -1/(s_i s_j (s_i + s_j)) for the inverse root.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, inverse: bool, A: Tensor) -> Tensor:
-        values, U = torch.linalg.eigh(A)
-        s = values.sqrt()
-        ctx.save_for_backward(s, U)
-        ctx.inverse = inverse
-        return (U * (1 / s if inverse else s)[..., None, :]) @ U.mT
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor]:
-        s, U = ctx.saved_tensors
-        i, j = s[..., :, None], s[..., None, :]
-        M = -1 / (i * j * (i + j)) if ctx.inverse else 1 / (i + j)
-        return None, U @ (M * (U.mT @ grads[0] @ U)) @ U.mT
-
-
-def contestants() -> list[Contestant]:
+def contestants(A: Tensor) -> list[Contestant]:
     """The reference first, then the default, then the product-only solver, then every preset."""
-    auto, minimax = choose_method("auto"), choose_method("minimax")
-    choices = {"default": (auto, choose_gradient(None, auto)), "minimax": (minimax, choose_gradient(None, minimax))}
+    plan = matroot.choose(A)
+    choices: dict[str, tuple[matroot.methods.Method, matroot.gradients.Gradient]] = {
+        "default": (plan.method, plan.gradient),
+        "minimax": (matroot.Minimax(), matroot.Krylov()),
+    }
     for name in matroot.presets():
         preset = matroot.preset(name)
         choices[name] = preset["method"], preset["gradient"]
@@ -99,22 +78,6 @@ def contestants() -> list[Contestant]:
     return field
 
 
-def problem(batch: int, n: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Float32 covariances of 2n normal samples, and symmetric gradients to send back; always the same."""
-    random = torch.Generator().manual_seed(0)
-    samples = torch.randn(batch, n, 2 * n, generator=random)
-    G = torch.randn(batch, n, n, generator=random)
-    A = samples @ samples.mT / (2 * n)
-    return (0.5 * (A + A.mT)).to(device), (0.5 * (G + G.mT)).to(device)
-
-
-def value_and_gradient(function: Function, A: Tensor, G: Tensor) -> tuple[Tensor, Tensor]:
-    """function(A), and the gradient of <function(A), G> by A."""
-    A = A.detach().requires_grad_()
-    value = function(A)
-    return value.detach(), torch.autograd.grad(value, A, G)[0]
-
-
 def truth(A: Tensor, G: Tensor, inverse: bool) -> tuple[Tensor, Tensor]:
     """The root, or inverse root, and its gradient from an eigendecomposition in float64."""
     return value_and_gradient(partial(EighRoot.apply, inverse), A.double(), G.double())
@@ -122,19 +85,9 @@ def truth(A: Tensor, G: Tensor, inverse: bool) -> tuple[Tensor, Tensor]:
 
 def errors(function: Function, A: Tensor, G: Tensor, true: tuple[Tensor, Tensor]) -> tuple[float, float]:
     """Relative errors of the value and the gradient, median over the batch; NaN if any matrix has NaN."""
-    found, norm = value_and_gradient(function, A, G), torch.linalg.matrix_norm
-    value, gradient = ((norm(f.double() - t) / norm(t)).median().item() for f, t in zip(found, true, strict=True))
+    found = value_and_gradient(function, A, G)
+    value, gradient = (distance(f, t).median().item() for f, t in zip(found, true, strict=True))
     return value, gradient
-
-
-def seconds(function: Function, A: Tensor, G: Tensor) -> float:
-    """Wall time of one forward and backward pass."""
-    synchronise = torch.cuda.synchronize if A.is_cuda else lambda: None
-    synchronise()
-    start = time.perf_counter()
-    value_and_gradient(function, A, G)
-    synchronise()
-    return time.perf_counter() - start
 
 
 def measure(
@@ -147,9 +100,9 @@ def measure(
     rounds: after 20 s no other one starts, as long as there are three.
     """
     start = time.perf_counter()
-    A, G = problem(batch, n, device)
+    A, G = (T.float().to(device) for T in (covariances(batch, n), symmetric(batch, n)))
     true_root, true_inverse = truth(A, G, inverse=False), truth(A, G, inverse=True)
-    field = contestants()
+    field = contestants(A)
     accuracy, times = [], [[] for _ in field]
     for c in field:
         inverse = errors(c.inverse, A, G, true_inverse) if c.inverse else (None, None)
@@ -160,7 +113,8 @@ def measure(
         if turn > 3 and time.perf_counter() - start > 20:
             break
         for step, index in enumerate(order, start=1):
-            times[index].append(seconds(field[index].root, A, G))
+            work = partial(value_and_gradient, field[index].root, A, G)
+            times[index].append(seconds(work, device.type))
             report((turn + 1 + step / len(field)) / (rounds + 2))
         order.reverse()
     medians = [median(t[1:]) for t in times]

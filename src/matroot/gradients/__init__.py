@@ -9,4 +9,5 @@ from .exact import Exact as Exact
 from .implicit import Implicit as Implicit
 from .krylov import Krylov as Krylov
 from .lyapunov import Lyapunov as Lyapunov
+from .smith import Smith as Smith
 from .unrolled import Unrolled as Unrolled

@@ -9,16 +9,11 @@ from importlib.resources import files
 import torch
 from torch import Tensor
 
-from .._tracing import concrete
 from ..backends import eager
+from ..backends.cpu_minimax import Rung
 from ._base import Method, Wanted, require_positive, select
 
 Steps = Sequence[Sequence]
-Ladder = Sequence[tuple[float, Steps]]
-"""(condition number allowed for, steps), ascending."""
-
-# The scale that bounds the spectrum is mostly less than four times the largest eigenvalue.
-_SLACK = 4.0
 
 
 @dataclass(frozen=True)
@@ -31,14 +26,16 @@ class Minimax(Method):
     tools/minimax_schedules.py.
 
     tolerance: relative error allowed to the iteration; None: rounding of the dtype.
-    condition: largest condition number to allow for; None: each matrix gets the schedule that its
-        Cholesky pivots suggest. On the CPU it gets a longer one if that did not converge; elsewhere,
-        where looking at a result would synchronise, all matrices take as many steps as the longest
-        schedule, those beyond their own making up for too low a guess.
+    condition: largest condition number to allow for; None: each matrix gets the schedule that suits it. On
+        the CPU it first gets one that its moments suggest, or else its Cholesky factor, and a longer one
+        if that did not converge. Elsewhere, where looking at a result would synchronise, its Cholesky
+        factor decides, and all matrices take as many steps as the longest schedule, those beyond their own
+        making up for too low a guess.
 
-    The longest schedules allow for condition 1e7 in float32 and 1e16 in float64. A zero eigenvalue
-    stays zero in the root, and in the inverse root becomes a few times the root of the condition
-    allowed for, relative to 1/sqrt(lambda_max).
+    The longest schedules allow for condition 3e7 in float32 and 4e15 in float64. Matrices beyond that, singular
+    ones, and those with eigenvalues negative by rounding, are shifted by 4 eps of a bound of lambda_max, or
+    by 4 n eps if that does not make them positive: a zero eigenvalue becomes 2 sqrt(eps) in the root and
+    its reciprocal in the inverse root, relative to the root of that bound.
     """
 
     name = "minimax"
@@ -55,74 +52,86 @@ class Minimax(Method):
             require_positive(self, "condition")
 
     def evaluate(self, A: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
-        theta = _scale(A.detach())  # the converged roots do not depend on it
-        ladder = _ladder(self._level(A.real.dtype))
-        if self.condition is not None:
-            roots = _iterate(A / theta, _first_for(ladder, _SLACK * self.condition), wanted)
-        elif concrete(A):
-            roots = _escalate(A / theta, ladder, wanted)
-        elif torch.onnx.is_in_onnx_export():
-            roots = _iterate(A / theta, ladder[-1][1], wanted)
+        square = eager.product(A, A)
+        theta = _scale(A.detach(), square.detach())  # the converged roots do not depend on it
+        X, square = A / theta, square / theta**2
+        schedules = ladder(A.real.dtype, self.tolerance)
+        if torch.onnx.is_in_onnx_export():
+            steps = schedules[-1].steps
         else:
-            roots = _iterate(A / theta, _steps_by_matrix(A / theta, ladder), wanted)
+            condition, shift = _survey(X.detach(), schedules[-1].condition)
+            square = square + 2 * shift * X + shift**2 * eager.identity(X)
+            X = X + shift * eager.identity(X)
+            if self.condition is None:
+                steps = _steps_by_matrix(condition, schedules)
+            else:
+                # theta may exceed lambda_max by as much, if half of the eigenvalues are zero.
+                excess = (0.5 + 0.5 * A.shape[-1] ** 0.5) ** 0.5
+                steps = _first_for(schedules, excess * self.condition)
+        roots = _iterate(X, square, steps, wanted)
         scales = select(wanted, torch.sqrt(theta), torch.rsqrt(theta))
         return tuple(scale * root for scale, root in zip(scales, roots, strict=True))
 
-    def _level(self, dtype: torch.dtype) -> float:
-        """The tolerance of the table to use: the loosest that is good enough, or the dtype's own."""
-        floor = 1e-15 if dtype == torch.float64 else 1e-7
-        allowed = [level for level in (1e-2, 1e-4, 1e-7) if level >= floor]
-        return next((level for level in allowed if self.tolerance is not None and level <= self.tolerance), floor)
+
+@torch.compiler.assume_constant_result
+def ladder(dtype: torch.dtype, tolerance: float | None = None) -> list[Rung]:
+    """Schedules for ascending condition numbers: the loosest that are good enough, or the dtype's own."""
+    floor = 1e-15 if dtype == torch.float64 else 1e-7
+    allowed = [level for level in (1e-2, 1e-4, 1e-7) if level >= floor]
+    level = next((level for level in allowed if tolerance is not None and level <= tolerance), floor)
+    return _ladders()[level]
 
 
-def _scale(A: Tensor) -> Tensor:
-    """An upper bound of the largest eigenvalue: the better of two, at most a few times too large."""
-    rows = A.abs().sum(-1, keepdim=True).amax(-2, keepdim=True)
-    return torch.minimum(eager.largest_eigenvalue_bound(A), rows)
+@cache
+def _ladders() -> dict[float, list[Rung]]:
+    ladders: dict[float, list[Rung]] = {}
+    for entry in json.loads(files("matroot.methods").joinpath("minimax_schedules.json").read_text()):
+        rung = Rung(entry["condition"], entry["gap"], entry["steps"])
+        ladders.setdefault(entry["tolerance"], []).append(rung)
+    return ladders
 
 
-def _iterate(X: Tensor, steps: Steps, wanted: Wanted) -> tuple[Tensor, ...]:
-    Y, Z = X, None  # Z = I: the first step needs no product with it
-    for number, q in enumerate(steps, start=1):
-        T = _polynomial(q, Y if Z is None else eager.product(Z, Y))
-        last = number == len(steps)
-        # Symmetrising Y and Z keeps them commuting; symmetrising M too would destroy accuracy.
-        if not last or wanted != "invsqrt":
-            Y = eager.hermitian(eager.product(Y, T))
-        if not last or wanted != "sqrt":
-            Z = T if Z is None else eager.hermitian(eager.product(T, Z))
-    return select(wanted, Y, Y if Z is None else Z)
+def _first_for(schedules: Sequence[Rung], condition: float) -> Steps:
+    return next((rung.steps for rung in schedules if rung.condition >= condition), schedules[-1].steps)
 
 
-def _escalate(X: Tensor, ladder: Ladder, wanted: Wanted) -> tuple[Tensor, ...]:
-    """Each matrix with the schedule its pivots suggest, or a longer one until Z Y = I."""
-    batch, n = X.shape[:-2], X.shape[-1]
-    X = X.reshape(-1, n, n)
-    Y, Z = torch.empty_like(X), torch.empty_like(X)
-    last = len(ladder) - 1
-    rung = _rung(X, ladder)
-    for k, (condition, steps) in enumerate(ladder):
-        members = (rung == k).nonzero()[:, 0]
-        if len(members) == 0:
-            continue
-        Y[members], Z[members] = _iterate(X[members], steps, "both")
-        gap = eager.frobenius(eager.product(Z[members], Y[members]) - eager.identity(X))
-        # What rounding alone may leave in Z Y; too short a schedule leaves more.
-        rounding = torch.finfo(X.dtype).eps * (4 * (n * condition) ** 0.5 + condition)
-        rung[members[~(gap[:, 0, 0] < rounding)]] = min(k + 2, last)
-    return tuple(root.reshape(*batch, n, n) for root in select(wanted, Y, Z))
+def _scale(A: Tensor, square: Tensor) -> Tensor:
+    """A bound of the largest eigenvalue, (*, 1, 1), from the mean and variance of those of A^2."""
+    n = A.shape[-1]
+    mean = eager.frobenius(A) ** 2 / n
+    variance = (eager.frobenius(square) ** 2 / n - mean**2).clamp_min(0)
+    return torch.sqrt(mean + torch.sqrt((n - 1) * variance))
 
 
-def _steps_by_matrix(X: Tensor, ladder: Ladder) -> list[tuple[Tensor, ...]]:
+def _survey(X: Tensor, most: float) -> tuple[Tensor, Tensor]:
+    """The condition numbers (*,) of matrices with largest eigenvalue one, and what to add to their diagonals.
+
+    Those that are singular or have a condition number above ``most`` are shifted by rounding.
+    """
+    n, eps = X.shape[-1], torch.finfo(X.dtype).eps
+    factor, info = torch.linalg.cholesky_ex(X)
+    condition = 2 * eager.inverse_norm(factor)  # twice an estimate that may be low
+    regular = (info == 0) & (condition <= 2 * most)
+    _, info = torch.linalg.cholesky_ex(X + 4 * eps * eager.identity(X))
+    shift = torch.where(regular, 0.0, torch.where(info == 0, 4 * eps, 4 * n * eps))
+    return torch.where(regular, condition, torch.inf), shift.to(X.real.dtype)[..., None, None]
+
+
+def _steps_by_matrix(condition: Tensor, schedules: Sequence[Rung]) -> list[tuple[Tensor, ...]]:
     """Coefficients of shape (*, 1, 1): the schedule of each matrix, filled up with Taylor steps.
 
     A Taylor step leaves converged roots alone and enlarges a singular value that is still small
     by 2.46, so that a guess of the condition may be too low by 6 for every step filled in.
     """
-    most = max(len(steps) for _, steps in ladder)
-    padded = [[*([*q, 0.0, 0.0, 0.0][:5] for q in steps), *[_TAYLOR] * (most - len(steps))] for _, steps in ladder]
-    table = torch.tensor(padded, dtype=X.real.dtype, device="cpu").to(X.device, non_blocking=True)
-    chosen = table[_rung(X, ladder, margin=4.0)][..., None, None]
+    most = max(len(rung.steps) for rung in schedules)
+    padded = [
+        [*([*q, 0.0, 0.0, 0.0][:5] for q in rung.steps), *[_TAYLOR] * (most - len(rung.steps))] for rung in schedules
+    ]
+    table = torch.tensor(padded, dtype=condition.dtype, device="cpu").to(condition.device, non_blocking=True)
+    place = torch.zeros_like(condition, dtype=torch.int64)
+    for rung in schedules[:-1]:
+        place = place + ~(condition <= rung.condition)
+    chosen = table[place][..., None, None]
     return [tuple(chosen[..., step, k, :, :] for k in range(5)) for step in range(most)]
 
 
@@ -130,43 +139,26 @@ def _steps_by_matrix(X: Tensor, ladder: Ladder) -> list[tuple[Tensor, ...]]:
 _TAYLOR = [315 / 128, -105 / 32, 189 / 64, -45 / 32, 35 / 128]
 
 
-def _rung(X: Tensor, ladder: Ladder, margin: float = 1.0) -> Tensor:
-    """Index of the schedule that suits each matrix, judged by its smallest Cholesky pivot.
+def _iterate(X: Tensor, square: Tensor, steps: Steps, wanted: Wanted) -> tuple[Tensor, ...]:
+    first, *rest = steps
+    Z = _polynomial(first, X, square)
+    Y = eager.product(X, Z) if rest or wanted != "invsqrt" else X
+    for number, q in enumerate(rest, start=1):
+        M = eager.product(Z, Y)
+        T = _polynomial(q, M, eager.product(M, M) if len(q) > 2 else M)
+        last = number == len(rest)
+        # M must not be symmetrised, and Y and Z need not be.
+        Y = eager.product(Y, T) if not last or wanted != "invsqrt" else Y
+        Z = eager.product(T, Z) if not last or wanted != "sqrt" else Z
+    return select(wanted, Y, Z)
 
-    The pivot is an upper bound of the smallest eigenvalue, mostly a good one.
-    """
-    X = X.detach()
-    factor, info = torch.linalg.cholesky_ex(X + torch.finfo(X.dtype).eps * eager.identity(X))
-    pivot = factor.diagonal(dim1=-2, dim2=-1).abs().square().amin(-1)
-    condition = torch.where((info == 0) & (pivot > 0), margin * _SLACK / pivot, torch.inf)
-    rung = torch.zeros_like(condition, dtype=torch.int64)
-    for reach, _ in ladder[:-1]:
-        rung = rung + (condition > reach)
-    return rung
 
-
-def _polynomial(q: Sequence, M: Tensor) -> Tensor:
-    """q(M) for degree 1, 2 or 4, in 0, 1 or 2 products; coefficients are numbers or (*, 1, 1)."""
+def _polynomial(q: Sequence, M: Tensor, square: Tensor) -> Tensor:
+    """q(M) for degree 1, 2 or 4; coefficients are numbers or (*, 1, 1)."""
     eye = eager.identity(M)
     low = q[0] * eye + q[1] * M
     if len(q) == 2:
         return low
-    square = eager.product(M, M)
     if len(q) == 3:
         return low + q[2] * square
     return low + eager.product(square, q[2] * eye + q[3] * M + q[4] * square)
-
-
-@torch.compiler.assume_constant_result
-def _ladder(tolerance: float) -> Ladder:
-    """The schedules for one tolerance."""
-    return [(s["condition"], s["steps"]) for s in _schedules() if s["tolerance"] == tolerance]
-
-
-@cache
-def _schedules() -> list[dict]:
-    return json.loads(files("matroot.methods").joinpath("minimax_schedules.json").read_text())
-
-
-def _first_for(ladder: Ladder, condition: float) -> Steps:
-    return next((steps for reach, steps in ladder if reach >= condition), ladder[-1][1])

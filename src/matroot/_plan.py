@@ -1,0 +1,75 @@
+"""What ``method="auto"`` does, and why."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from ._choices import choose_gradient, choose_method
+from ._fused import applies
+from ._inputs import require_matrices
+from .gradients import Exact, Gradient, Krylov, Smith
+from .methods import Eigen, Method, Minimax
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How roots of a tensor are computed; prints as a sentence."""
+
+    method: Method
+    gradient: Gradient
+    fused: bool
+    """Whether cleaning, method and gradient run as one step over chunks that stay in cache."""
+    reason: str
+
+    def __str__(self) -> str:
+        way = "fused in cache-sized chunks" if self.fused else "step by step"
+        return f"{self.method} with gradient {self.gradient}, {way}: {self.reason}"
+
+
+def choose(A: Tensor, method: str | Method = "auto", gradient: str | Gradient | None = None) -> Plan:
+    """The plan that ``sqrtm``, ``invsqrtm`` and ``roots`` follow for ``A`` (*, n, n) and these arguments.
+
+    ``"auto"`` looks at device, dtype, n and the number of matrices, never at their values:
+
+    ============================  =====================  ======================
+    where                         n, number of matrices  plan
+    ============================  =====================  ======================
+    CPU, real float32 or float64  24 <= n <= 160 and     ``Minimax``, ``Smith``
+                                  n^2 batch >= 2^14
+    CPU, otherwise                any                    ``Eigen``, ``Exact``
+    other devices                 any                    ``Minimax``, ``Krylov``
+    ============================  =====================  ======================
+
+    On the CPU the line is where the measurements in benchmarks/results/crossover-cpu.json cross. Elsewhere
+    ``torch.linalg.eigh`` loops over the batch and synchronises with the host, or does not exist. Inside
+    ``torch.compile`` and ``torch.func``, where values cannot be looked at, the CPU decomposes too. Asked for
+    a gradient that neither ``Minimax`` knows nor is equally good after it, it also decomposes.
+
+    >>> print(matroot.choose(torch.eye(64).expand(100, 64, 64)))
+    Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None), fused in cache-sized chunks: ...
+    """
+    require_matrices(A)
+    if method == "auto":
+        chosen, own, reason = _best(A)
+        if gradient is not None and not isinstance(choose_gradient(gradient), Krylov | Smith):
+            chosen, reason = Eigen(), "exact for every gradient"
+    else:
+        chosen = choose_method(method)
+        own, reason = choose_gradient(chosen.gradient_name), "as asked"
+    rule = own if gradient is None else choose_gradient(gradient)
+    rule.require(chosen)
+    return Plan(chosen, rule, applies(A, chosen, rule), reason)
+
+
+def _best(A: Tensor) -> tuple[Method, Gradient, str]:
+    device = A.device.type
+    if device != "cpu":
+        return Minimax(), Krylov(), f"products suit {device}, where decompositions wait for the host"
+    if not applies(A, Minimax(), Smith()):
+        return Eigen(), Exact(), "values cannot be looked at here, or the dtype is not real float32 or float64"
+    batch, n = A.shape[:-2].numel(), A.shape[-1]
+    if n < 24 or batch * n * n < 1 << 14:
+        return Eigen(), Exact(), f"{batch} matrices of size {n} are decomposed before products pay"
+    if n > 160:
+        return Eigen(), Exact(), f"at size {n} this library's decomposition takes fewer operations"
+    return Minimax(), Smith(), f"{batch} matrices of size {n} are worth a product each, not a decomposition"

@@ -1,0 +1,85 @@
+"""Roots and gradients by eigendecomposition on the CPU: one chunk of real matrices, in few operations.
+
+For one small matrix the operations around the decomposition take longer than the decomposition.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from .scratch import diagonal, doubled
+
+# Below this many elements a thread has less to do than to wait for.
+_WORTHWHILE = 1 << 15
+
+
+def decompose(A: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Eigenvalues (k, n) and eigenvectors of the symmetric parts of ``A`` (k, n, n); which were refused, (k,).
+
+    Refused are matrices that hold NaN, are zero, very large or very small, or have a clearly negative
+    eigenvalue; they get eigenvalues one.
+    """
+    n = A.shape[-1]
+    X = A + A.mT
+    if ridge:
+        diagonal(X).add_(diagonal(X).sum(-1, keepdim=True), alpha=ridge / n)
+    try:
+        values, vectors = _eigh(X)
+    except torch.linalg.LinAlgError:
+        X, _, unusual = doubled(A, ridge)
+        values, vectors = _eigh(X)
+        values[unusual] = 0  # to be refused below
+    limit = torch.finfo(A.dtype).max ** 0.22
+    least, rounding = 1 / limit, -4 * n * torch.finfo(A.dtype).eps
+    ends = torch.stack((values[:, 0], values[:, -1])).tolist()
+    usable = [least < high < limit and low > rounding * high for low, high in zip(*ends, strict=True)]
+    refused = ~torch.tensor(usable)
+    if not all(usable):
+        values[refused], vectors[refused] = 1.0, torch.eye(n, dtype=A.dtype)
+    return values.mul_(0.5), vectors, refused
+
+
+def compose(vectors: Tensor, values: Tensor) -> Tensor:
+    """U diag(values) U^T, symmetric to the last bit."""
+    half = torch.bmm(vectors * (0.5 * values).unsqueeze(-2), vectors.mT)
+    return half + half.mT
+
+
+def solve(values: Tensor, vectors: Tensor, GS: Tensor | None, GR: Tensor | None) -> Tensor:
+    """X with S X + X S = GS - R GR R, given the eigenvalues, positive, of S^2; symmetric parts of GS and GR count.
+
+    In the eigenbasis X_ij = GS_ij/(s_i + s_j) - GR_ij/(s_i s_j (s_i + s_j)).
+    """
+    s = torch.sqrt(values)
+    i, j = s.unsqueeze(-1), s.unsqueeze(-2)
+    inner = torch.zeros((), dtype=s.dtype)
+    if GS is not None:
+        inner = torch.bmm(vectors.mT, torch.bmm(GS, vectors))
+    if GR is not None:
+        inner = inner - torch.bmm(vectors.mT, torch.bmm(GR, vectors)).div_(i * j)
+    half = torch.bmm(vectors, torch.bmm(inner.div_(i + j), vectors.mT))
+    return half.add(half.mT).mul_(0.5)
+
+
+def _eigh(A: Tensor) -> tuple[Tensor, Tensor]:
+    """``torch.linalg.eigh``, the batch shared out among ``torch.get_num_threads()`` threads."""
+    available = torch.get_num_threads()
+    threads = min(available, len(A), A.numel() // _WORTHWHILE)
+    if threads < 2:
+        return torch.linalg.eigh(A)
+    parts = A.tensor_split(threads)
+    try:
+        torch.set_num_threads(1)  # for the library underneath, in all threads
+        others = [_pool(threads - 1).submit(torch.linalg.eigh, part) for part in parts[1:]]
+        results = [torch.linalg.eigh(parts[0]), *(other.result() for other in others)]
+    finally:
+        torch.set_num_threads(available)
+    values, vectors = zip(*results, strict=True)
+    return torch.cat(values), torch.cat(vectors)
+
+
+@cache
+def _pool(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, "matroot", initializer=torch.set_num_threads, initargs=(1,))

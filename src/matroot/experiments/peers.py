@@ -1,0 +1,63 @@
+"""What people use today, written plainly: the yardsticks of every benchmark."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from ..coefficients import pade
+
+
+class EighRoot(Function):
+    """U f(lambda) U^T by ``torch.linalg.eigh`` and the exact gradient, for symmetric G.
+
+    With s = sqrt(lambda) the gradient is U (M o U^T G U) U^T, where M_ij is 1/(s_i + s_j) for the root
+    and -1/(s_i s_j (s_i + s_j)) for the inverse root.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, inverse: bool, A: Tensor) -> Tensor:
+        values, U = torch.linalg.eigh(A)
+        s = values.sqrt()
+        ctx.save_for_backward(s, U)
+        ctx.inverse = inverse
+        return (U * (1 / s if inverse else s)[..., None, :]) @ U.mT
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor]:
+        s, U = ctx.saved_tensors
+        i, j = s[..., :, None], s[..., None, :]
+        M = -1 / (i * j * (i + j)) if ctx.inverse else 1 / (i + j)
+        return None, U @ (M * (U.mT @ grads[0] @ U)) @ U.mT
+
+
+class PaperRoot(Function):
+    """MPA-Lya for the root, written as the paper describes it: Pade [5,5] by successive powers and one solve, then
+    eight iterations of six products."""
+
+    @staticmethod
+    def forward(ctx: Any, A: Tensor) -> Tensor:
+        norm = torch.linalg.matrix_norm(A, keepdim=True)
+        eye = torch.eye(A.shape[-1], dtype=A.dtype, device=A.device)
+        Z = eye - A / norm
+        numerator, denominator = pade(5)
+        P, Q, power = eye, eye, eye
+        for p, q in zip(numerator[1:], denominator[1:], strict=True):
+            power = power @ Z
+            P, Q = P + p * power, Q + q * power
+        root = torch.linalg.solve(Q, P)
+        ctx.save_for_backward(root, norm)
+        return root * norm.sqrt()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        B, norm = ctx.saved_tensors
+        eye = 3 * torch.eye(B.shape[-1], dtype=B.dtype, device=B.device)
+        C = grads[0] / norm.sqrt()
+        for _ in range(8):
+            square = B @ B
+            rest = eye - square
+            C = 0.5 * (C @ rest - square @ C + B @ C @ B)
+            B = 0.5 * B @ rest
+        return 0.5 * C

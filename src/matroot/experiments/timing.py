@@ -1,0 +1,96 @@
+"""Times of contestants measured side by side, and where they were measured."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import matroot
+
+Function = Callable[[Tensor], Tensor]
+
+
+def seconds(work: Callable[[], object], device: str = "cpu") -> float:
+    """Wall time of one call, the device's own work included."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+    start = time.perf_counter()
+    work()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def side_by_side(
+    contestants: Mapping[str, Callable[[], object]], rounds: int, device: str = "cpu", patience: float = 30.0
+) -> dict[str, list[float]]:
+    """Seconds of every contestant in every round, the order reversed each time so that drift hits all alike.
+
+    Each is called twice before the first round and once before each of its measurements, which finds the caches
+    as it would leave them itself. After ``patience`` seconds no new round starts, once there are three.
+    """
+    for work in contestants.values():
+        work()
+        work()
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    order, start = list(contestants), time.perf_counter()
+    for turn in range(rounds):
+        if turn >= 3 and time.perf_counter() - start > patience:
+            break
+        for name in order:
+            contestants[name]()
+            times[name].append(seconds(contestants[name], device))
+        order.reverse()
+    return times
+
+
+def spread(times: Sequence[float]) -> dict[str, float]:
+    """Median, quartiles and least of some times, in milliseconds."""
+    low, _, high = quantiles(times, n=4) if len(times) > 1 else (times[0],) * 3
+    return {
+        key: round(1e3 * t, 4)
+        for key, t in (("median", median(times)), ("low", low), ("high", high), ("least", min(times)))
+    }
+
+
+def surroundings() -> dict[str, Any]:
+    """The machine, the versions, the date."""
+    cuda = torch.cuda.is_available()
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "device": torch.cuda.get_device_name() if cuda else None,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "matroot": matroot.__version__,
+    }
+
+
+def save(path: Path, benchmark: str, settings: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> None:
+    """Write one benchmark's raw results, whole or not at all."""
+    content = {"benchmark": benchmark, "command": f"python -m matroot.experiments.solver {' '.join(sys.argv[1:])}"}
+    content |= {"surroundings": surroundings(), "settings": dict(settings), "results": list(results)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(content, indent=1) + "\n")
+    partial.replace(path)
+
+
+def _processor() -> str:
+    try:
+        lines = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        return platform.processor() or platform.machine()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("Model name")), platform.machine())

@@ -1,46 +1,13 @@
 """What the way back keeps alive."""
 
-import weakref
-
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 import matroot
 from matroot import Lyapunov, NewtonSchulz, Pade
+from matroot.experiments.memory import PeakMemory
 
 from .matrices import wishart
-
-
-class PeakMemory(TorchDispatchMode):
-    """Bytes of live storages created inside the block, and their maximum."""
-
-    def __init__(self):
-        super().__init__()
-        self.live = self.peak = 0
-        self.seen = set()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        for tensor in tree_leaves(result):
-            if isinstance(tensor, torch.Tensor):
-                self.track(tensor.untyped_storage())
-        return result
-
-    def track(self, storage):
-        key, size = storage._cdata, storage.nbytes()
-        if key in self.seen:
-            return
-        self.seen.add(key)
-        self.live += size
-        self.peak = max(self.peak, self.live)
-
-        def release():
-            self.seen.discard(key)
-            self.live -= size
-
-        weakref.finalize(storage, release)
 
 
 def peak(method, gradient, A):

@@ -39,7 +39,7 @@ def test_composition_reaches_its_tolerance(schedule):
     for q in schedule["steps"]:
         s = step(q, s)
     # float32 loses as much to rounding.
-    allowance = 1.3e-11 * schedule["condition"] if schedule["tolerance"] == 1e-7 else 0
+    allowance = 2e-11 * schedule["condition"] if schedule["tolerance"] == 1e-7 else 0
     assert schedule["error"] <= max(schedule["tolerance"], allowance)
     assert (s - 1).abs().max() <= schedule["error"] * 1.001 + 1e-13
 
@@ -132,7 +132,7 @@ def test_hard_matrices_do_not_hold_the_batch_back():
 
 def test_fewer_products_than_newton_schulz():
     """Newton-Schulz to the same accuracy at condition 1e4 takes more than twice the products."""
-    A = with_eigenvalues(spectrum("log", 64, 1e4), dtype=torch.float64)[None]
+    A = with_eigenvalues(spectrum("log", 64, 1e4), dtype=torch.float64).expand(2, 64, 64)
     ours = products(matroot.sqrtm, A.float(), Minimax())
     for steps in range(5, 30):
         if error(matroot.sqrtm(A, NewtonSchulz(steps)), exact_root(A)) < 1e-6:

@@ -20,13 +20,14 @@ TARGET = Path(__file__).parent.parent / "src/matroot/methods/minimax_schedules.j
 LADDER = {
     1e-2: (1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7),
     1e-4: (1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7),
-    1e-7: (5.0, 50.0, 200.0, 2.5e3, 1.2e4, 1.5e5, 2.3e6, 3e7),
+    1e-7: (5.0, 50.0, 200.0, 2.5e3, 1.2e4, 1.6e5, 2.5e6, 3e7),
     1e-15: (30.0, 100.0, 1e3, 1e5, 5e6, 3e8, 2e10, 1e12, 6e13, 4e15),
 }
 # Products of a step of this degree that makes both roots. The first step finds M = A and A^2 made.
 FIRST = {2: 2, 4: 3}
 PRODUCTS = {1: 3, 2: 4, 4: 5}
-WIDER = 1.01  # rounding must not push the spectrum out of the interval
+# Rounding must not push the spectrum out of the interval: beyond its ends polynomials are steep.
+WIDER = 1.01
 NARROW = 1e-3  # below this width the Taylor polynomial is as good and the exchange ill-conditioned
 
 mp.mp.dps = 50
@@ -90,7 +91,7 @@ def cheapest(condition: float, tolerance: float) -> dict:
     """
     first = (2,) if condition >= 1e3 else (2, 4)
     last = (1, 2, 4) if tolerance > 1e-6 else (4,)
-    reach = max(tolerance, 1.3e-11 * condition) if tolerance == 1e-7 else tolerance
+    reach = max(tolerance, 2e-11 * condition) if tolerance == 1e-7 else tolerance
     best = None
     for middle in itertools.count():
         for start, end in itertools.product(first, last):

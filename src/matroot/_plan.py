@@ -34,13 +34,14 @@ def choose(A: Tensor, method: str | Method = "auto", gradient: str | Gradient | 
     ============================  =====================  ======================
     where                         n, number of matrices  plan
     ============================  =====================  ======================
-    CPU, real float32 or float64  24 <= n <= 160 and     ``Minimax``, ``Smith``
+    CPU, real float32 or float64  24 <= n <= 160, two    ``Minimax``, ``Smith``
+                                  matrices or more,
                                   n^2 batch >= 2^14
     CPU, otherwise                any                    ``Eigen``, ``Exact``
     other devices                 any                    ``Minimax``, ``Krylov``
     ============================  =====================  ======================
 
-    On the CPU the line is where the measurements in benchmarks/results/crossover-cpu.json cross. Elsewhere
+    On the CPU the line is where the measurements in benchmarks/results/solver-crossover-cpu.json cross. Elsewhere
     ``torch.linalg.eigh`` loops over the batch and synchronises with the host, or does not exist. Inside
     ``torch.compile`` and ``torch.func``, where values cannot be looked at, the CPU decomposes too. Asked for
     a gradient that neither ``Minimax`` knows nor is equally good after it, it also decomposes.
@@ -68,8 +69,8 @@ def _best(A: Tensor) -> tuple[Method, Gradient, str]:
     if not applies(A, Minimax(), Smith()):
         return Eigen(), Exact(), "values cannot be looked at here, or the dtype is not real float32 or float64"
     batch, n = A.shape[:-2].numel(), A.shape[-1]
-    if n < 24 or batch * n * n < 1 << 14:
-        return Eigen(), Exact(), f"{batch} matrices of size {n} are decomposed before products pay"
+    if n < 24 or batch == 1 or batch * n * n < 1 << 14:
+        return Eigen(), Exact(), f"too little work for products to pay, {batch} x {n} x {n}"
     if n > 160:
         return Eigen(), Exact(), f"at size {n} this library's decomposition takes fewer operations"
     return Minimax(), Smith(), f"{batch} matrices of size {n} are worth a product each, not a decomposition"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 
 def compiling() -> bool:
@@ -41,7 +42,7 @@ def recording(*tensors: Tensor) -> bool:
 
 def concrete(tensor: Tensor) -> bool:
     """True when reading a value costs nothing: plain eager tensors in host memory."""
-    if tensor.device.type != "cpu" or compiling() or transforming() or type(tensor) is not Tensor:
+    if tensor.device.type != "cpu" or compiling() or transforming() or type(tensor) not in (Tensor, Parameter):
         return False
     if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY) is not None:
         return False

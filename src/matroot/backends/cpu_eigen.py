@@ -13,6 +13,8 @@ from .scratch import diagonal, doubled
 
 # Below this many elements a thread has less to do than to wait for.
 _WORTHWHILE = 1 << 15
+# From this size on the library's own threads are used instead.
+_OWN_THREADS = 256
 
 
 def decompose(A: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -22,7 +24,7 @@ def decompose(A: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
     eigenvalue; they get eigenvalues one.
     """
     n = A.shape[-1]
-    X = A + A.mT
+    X = torch.add(A, A.mT, out=torch.empty(A.shape, dtype=A.dtype))
     if ridge:
         diagonal(X).add_(diagonal(X).sum(-1, keepdim=True), alpha=ridge / n)
     try:
@@ -64,15 +66,19 @@ def solve(values: Tensor, vectors: Tensor, GS: Tensor | None, GR: Tensor | None)
 
 
 def _eigh(A: Tensor) -> tuple[Tensor, Tensor]:
-    """``torch.linalg.eigh``, the batch shared out among ``torch.get_num_threads()`` threads."""
-    available = torch.get_num_threads()
-    threads = min(available, len(A), A.numel() // _WORTHWHILE)
-    if threads < 2:
+    """``torch.linalg.eigh``, the batch shared out among ``torch.get_num_threads()`` threads.
+
+    How the library underneath uses threads changes the last bits, so whether it may depends on n alone: not for
+    medium matrices; small ones it leaves to one thread itself.
+    """
+    n, available = A.shape[-1], torch.get_num_threads()
+    threads = min(available, len(A), A.numel() // _WORTHWHILE) if n < _OWN_THREADS else 1
+    if available == 1 or n >= _OWN_THREADS or (n < 64 and threads < 2):
         return torch.linalg.eigh(A)
-    parts = A.tensor_split(threads)
+    parts = A.tensor_split(max(threads, 1))
     try:
-        torch.set_num_threads(1)  # for the library underneath, in all threads
-        others = [_pool(threads - 1).submit(torch.linalg.eigh, part) for part in parts[1:]]
+        torch.set_num_threads(1)  # for the library, in all threads
+        others = [_pool(available).submit(torch.linalg.eigh, part) for part in parts[1:]]
         results = [torch.linalg.eigh(parts[0]), *(other.result() for other in others)]
     finally:
         torch.set_num_threads(available)
@@ -81,5 +87,5 @@ def _eigh(A: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @cache
-def _pool(workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, "matroot", initializer=torch.set_num_threads, initargs=(1,))
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads - 1, "matroot")

@@ -23,6 +23,8 @@ class Rung(NamedTuple):
     """The condition number it allows for."""
     gap: float
     """The largest |1 - m| before the last step."""
+    error: float
+    """The largest |1 - sqrt(m)| after it."""
     steps: Sequence[Sequence[float]]
 
 
@@ -46,6 +48,8 @@ class _Part(NamedTuple):
 
 
 _UNKNOWN = -1
+# Beyond this condition number Y and Z are symmetrised in every step: where they are not, rounding grows.
+_UNSTABLE = 1e4
 # The last step turns a deviation d = |1 - m| into an error of this times d^5.
 _LEFT_OVER = 63 / 256
 
@@ -86,6 +90,13 @@ def roots(A: Tensor, ridge: float, ladder: Ladder, S: Tensor, R: Tensor) -> Tens
 
 def _iterate(part: _Part, rung: Rung) -> Tensor:
     """Put the roots of X/2 and their inverses where X and its square are; which have not converged, (k,)."""
+    if len(part.X) == 1:
+        # A batch of one takes another way through the library, with other last bits.
+        pair = part.take(torch.tensor([0, 0]))
+        late = _iterate(pair, rung)
+        part.X.copy_(pair.X[:1])
+        part.square.copy_(pair.square[:1])
+        return late[:1]
     _, X, square, theta = part
     Y, Z, M = buffers(3, X)
     n, eps = X.shape[-1], torch.finfo(X.dtype).eps
@@ -107,6 +118,9 @@ def _iterate(part: _Part, rung: Rung) -> Tensor:
         _polynomial(q, M, torch.bmm(M, M, out=power), W)
         Y, power = torch.bmm(Y, M, out=power), Y
         Z, power = torch.bmm(M, Z, out=power), Z
+        if rung.condition > _UNSTABLE:
+            Y, power = torch.add(Y, Y.mT, out=power).mul_(0.5), Y
+            Z, power = torch.add(Z, Z.mT, out=power).mul_(0.5), Z
 
     torch.bmm(Z, Y, out=M)
     sharp = (12 * eps / _LEFT_OVER) ** 0.2
@@ -124,7 +138,7 @@ def _iterate(part: _Part, rung: Rung) -> Tensor:
     if not early:
         # 2 tr(S Z) = n: an eigenvalue that the schedule was too short for leaves less.
         missing = 2 * total(torch.mul(X, half, out=M)).view(-1) - n
-        late = ~(missing.abs() < eps * (n**1.5 + 2 * (n * rung.condition) ** 0.5))
+        late = ~(missing.abs() < 2 * n * rung.error + eps * (n**1.5 + 2 * (n * rung.condition) ** 0.5))
     torch.add(half, half.mT, out=square)
     return late
 
@@ -142,7 +156,8 @@ def _estimate(X: Tensor, square: Tensor, norm: Tensor, ladder: Ladder) -> tuple[
     m2 = norm.square() / n
     m4 = frobenius(square).square_() / n
     # Eigenvalues of X^2 have mean m2 and variance m4 - m2^2: none is further than sqrt(n - 1) deviations off.
-    theta = ((m4 - m2 * m2).clamp_min_(0) * (n - 1)).sqrt_().add_(m2).sqrt_()
+    # Two percent more, since polynomials are steep beyond the ends of their intervals.
+    theta = ((m4 - m2 * m2).clamp_min_(0) * (n - 1)).sqrt_().add_(m2).sqrt_().mul_(1.02)
     # m1^2/m2 is 1/(1 + c) for covariances of n/c samples.
     m1 = diagonal(X).sum(-1).view(-1, 1, 1) / n
     share = m1.abs() * m1 / m2
@@ -172,29 +187,31 @@ def _escalate(part: _Part, ladder: Ladder, S: Tensor, R: Tensor, refused: Tensor
     members, X, square, theta = part
     n, eps = X.shape[-1], torch.finfo(X.dtype).eps
     last = len(ladder) - 1
-    scaled = X / theta
-    factor, failed = torch.linalg.cholesky_ex(scaled)
+    factor, failed = torch.linalg.cholesky_ex(X / theta)
     condition = 1.05 * inverse_norm(factor)
     rungs = torch.zeros_like(failed)
     for rung in ladder[:-1]:
         rungs += condition > rung.condition
-    failed[condition > ladder[-1].condition] = 1
-    for shift in (4 * eps, 4 * n * eps):
-        singular = failed.nonzero()[:, 0]
-        if len(singular) == 0:
-            break
-        shifted = scaled[singular] + shift * torch.eye(n, dtype=X.dtype)
-        failed[singular] = torch.linalg.cholesky_ex(shifted)[1]
-        X[singular] = shifted * theta[singular]
-        square[singular] = X[singular] @ X[singular]
-        rungs[singular] = last
-    refused[members[failed != 0]] = True
-    rungs[failed != 0] = last + 1
-    for k, rung in enumerate(ladder):
-        chosen = (rungs == k).nonzero()[:, 0]
-        if len(chosen) > 0:
-            tried = part.take(chosen)
-            late = _iterate(tried, rung)
-            S[tried.members], R[tried.members] = tried.X, tried.square
-            if k < last:
+    waiting = failed.bool() | ~(condition <= ladder[-1].condition)
+    failed[waiting] = 1
+    for shift in (0.0, 4 * eps, 4 * n * eps):
+        if shift:
+            singular = waiting.nonzero()[:, 0]
+            X[singular] += shift * theta[singular] * torch.eye(n, dtype=X.dtype)
+            square[singular] = X[singular] @ X[singular]
+            failed[singular] = torch.linalg.cholesky_ex(X[singular] / theta[singular])[1]
+            rungs[singular] = last
+            tried = waiting & (failed == 0)
+        else:
+            tried = ~waiting
+        for k, rung in enumerate(ladder):
+            chosen = (tried & (rungs == k)).nonzero()[:, 0]
+            if len(chosen) > 0:
+                some = part.take(chosen)
+                late = _iterate(some, rung)
+                S[some.members], R[some.members] = some.X, some.square
                 rungs[chosen[late]] += 1
+        waiting = (failed != 0) | (rungs > last)  # or did not converge
+        if not waiting.any():
+            return
+    refused[members[failed != 0]] = True

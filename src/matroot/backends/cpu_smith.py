@@ -17,6 +17,13 @@ from .scratch import buffers, diagonal, frobenius
 
 def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, out: Tensor) -> None:
     """Write X with S X + X S = GS - R GR R to ``out``, given R = S^-1; symmetric parts of GS and GR count."""
+    if len(S) == 1:
+        # A batch of one takes another way through the library, with other last bits.
+        pair = torch.empty(2, *S.shape[1:], dtype=S.dtype)
+        twice = [None if G is None else G.expand(2, -1, -1) for G in (GS, GR)]
+        solve(S.expand(2, -1, -1), R.expand(2, -1, -1), twice[0], twice[1], pair)
+        out.copy_(pair[:1])
+        return
     V, K, E, C = buffers(4, S)
     mu = torch.sqrt(frobenius(S) / frobenius(R))
     inverse = torch.mul(R, mu, out=E)

@@ -52,8 +52,11 @@ def eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def frobenius(matrix: Tensor) -> Tensor:
-    """Frobenius norm per matrix, shape (*, 1, 1)."""
-    return torch.linalg.matrix_norm(matrix, keepdim=True)
+    """Frobenius norm per matrix, shape (*, 1, 1).
+
+    Rows first: one long sum is split among threads, differently in batches of other sizes.
+    """
+    return torch.linalg.vector_norm(torch.linalg.vector_norm(matrix, dim=-1, keepdim=True), dim=-2, keepdim=True)
 
 
 def trace(matrix: Tensor) -> Tensor:

@@ -29,11 +29,18 @@ def buffers(count: int, chunk: Tensor) -> list[Tensor]:
         return [torch.empty(chunk.shape, dtype=chunk.dtype) for _ in range(count)]
     memory: Tensor | None = getattr(_local, "memory", None)
     if memory is None or memory.numel() < size:
+        del memory
+        forget()  # before asking for more
         # Outside inference mode: a tensor made inside could not be written to by a later training step.
         with torch.inference_mode(False):
             memory = _local.memory = torch.empty(size, dtype=torch.uint8)
     flat = memory[:size].view(chunk.dtype)
     return [part.view(chunk.shape) for part in flat.split(length)]
+
+
+def forget() -> None:
+    """Give back the memory this thread keeps."""
+    _local.__dict__.clear()
 
 
 def diagonal(X: Tensor) -> Tensor:

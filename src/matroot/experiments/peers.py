@@ -45,7 +45,7 @@ class PaperRoot(Function):
         P, Q, power = eye, eye, eye
         for p, q in zip(numerator[1:], denominator[1:], strict=True):
             power = power @ Z
-            P, Q = P + p * power, Q + q * power
+            P, Q = P + float(p) * power, Q + float(q) * power
         root = torch.linalg.solve(Q, P)
         ctx.save_for_backward(root, norm)
         return root * norm.sqrt()

@@ -4,7 +4,6 @@ import json
 import os
 import platform
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -36,20 +35,19 @@ def side_by_side(
 ) -> dict[str, list[float]]:
     """Seconds of every contestant in every round, the order reversed each time so that drift hits all alike.
 
-    Each is called twice before the first round and once before each of its measurements, which finds the caches
-    as it would leave them itself. After ``patience`` seconds no new round starts, once there are three.
+    In a turn a contestant is called twice unmeasured, so that it finds caches and allocator as it leaves them itself,
+    then three times measured. After ``patience`` seconds no new round starts.
     """
-    for work in contestants.values():
-        work()
-        work()
     times: dict[str, list[float]] = {name: [] for name in contestants}
     order, start = list(contestants), time.perf_counter()
     for turn in range(rounds):
-        if turn >= 3 and time.perf_counter() - start > patience:
+        if turn and time.perf_counter() - start > patience:
             break
         for name in order:
-            contestants[name]()
-            times[name].append(seconds(contestants[name], device))
+            work = contestants[name]
+            work()
+            work()
+            times[name] += [seconds(work, device) for _ in range(3)]
         order.reverse()
     return times
 
@@ -78,13 +76,13 @@ def surroundings() -> dict[str, Any]:
     }
 
 
-def save(path: Path, benchmark: str, settings: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> None:
-    """Write one benchmark's raw results, whole or not at all."""
-    content = {"benchmark": benchmark, "command": f"python -m matroot.experiments.solver {' '.join(sys.argv[1:])}"}
-    content |= {"surroundings": surroundings(), "settings": dict(settings), "results": list(results)}
+def save(path: Path, command: str, results: Sequence[Mapping[str, Any]]) -> None:
+    """Write raw results with the command that makes them, whole or not at all, one result a line."""
+    lines = ",\n".join("  " + json.dumps(result) for result in results)
+    head = json.dumps({"command": command, "surroundings": surroundings()}, indent=1)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(content, indent=1) + "\n")
+    partial.write_text(f'{head[:-2]},\n "results": [\n{lines}\n ]\n}}\n')
     partial.replace(path)
 
 

@@ -42,4 +42,4 @@ def _inner(a: Tensor, b: Tensor) -> Tensor:
     if a.is_complex():
         # Sums of complex numbers are grouped by batch size; real ones are not.
         a, b = (torch.view_as_real(t.resolve_conj()).flatten(-2) for t in (a, b))
-    return (a * b).sum((-2, -1), keepdim=True)
+    return (a * b).sum(-1, keepdim=True).sum(-2, keepdim=True)

@@ -25,7 +25,7 @@ class Krylov(ImplicitGradient):
     method asked for one computes the other too.
 
     tolerance:  residual at which a matrix stops changing; None: 4 eps.
-    iterations: at most so many; None: 16, in float64 64.
+    iterations: at most so many; None: 14, in float64 64.
     """
 
     name = "krylov"
@@ -44,7 +44,7 @@ class Krylov(ImplicitGradient):
     def solve(self, B: Tensor, C: Tensor, known: tuple[Tensor, ...]) -> Tensor:
         (inverse,) = known
         tolerance = 4 * torch.finfo(B.dtype).eps if self.tolerance is None else self.tolerance
-        iterations = self.iterations or (64 if B.real.dtype == torch.float64 else 16)
+        iterations = self.iterations or (64 if B.real.dtype == torch.float64 else 14)
         mu = torch.sqrt(eager.frobenius(B) / eager.frobenius(inverse))
         right = C / mu + mu * eager.hermitian(eager.product(eager.product(inverse, C), inverse))
         return solve(B / mu + mu * inverse, right, iterations, tolerance)

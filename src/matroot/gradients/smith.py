@@ -39,7 +39,7 @@ class Smith(ImplicitGradient):
         (inverse,) = known
         mu = torch.sqrt(eager.frobenius(B) / eager.frobenius(inverse)).detach()
         scaled = mu * inverse
-        operator = B / mu + scaled
+        operator = eager.hermitian(B / mu + scaled)
         # The spectrum reaches from 2 to at most this.
         p = torch.sqrt(2 * eager.largest_eigenvalue_bound(operator)).detach()
         eye = eager.identity(B)

@@ -86,7 +86,7 @@ def ladder(dtype: torch.dtype, tolerance: float | None = None) -> list[Rung]:
 def _ladders() -> dict[float, list[Rung]]:
     ladders: dict[float, list[Rung]] = {}
     for entry in json.loads(files("matroot.methods").joinpath("minimax_schedules.json").read_text()):
-        rung = Rung(entry["condition"], entry["gap"], entry["steps"])
+        rung = Rung(entry["condition"], entry["gap"], entry["error"], entry["steps"])
         ladders.setdefault(entry["tolerance"], []).append(rung)
     return ladders
 
@@ -96,11 +96,14 @@ def _first_for(schedules: Sequence[Rung], condition: float) -> Steps:
 
 
 def _scale(A: Tensor, square: Tensor) -> Tensor:
-    """A bound of the largest eigenvalue, (*, 1, 1), from the mean and variance of those of A^2."""
+    """A bound of the largest eigenvalue, (*, 1, 1), from the mean and variance of those of A^2.
+
+    And two percent more, since polynomials are steep beyond the ends of their intervals.
+    """
     n = A.shape[-1]
     mean = eager.frobenius(A) ** 2 / n
     variance = (eager.frobenius(square) ** 2 / n - mean**2).clamp_min(0)
-    return torch.sqrt(mean + torch.sqrt((n - 1) * variance))
+    return 1.02 * torch.sqrt(mean + torch.sqrt((n - 1) * variance))
 
 
 def _survey(X: Tensor, most: float) -> tuple[Tensor, Tensor]:

@@ -34,9 +34,10 @@ def choose(A: Tensor, method: str | Method = "auto", gradient: str | Gradient | 
     ============================  =====================  ======================
     where                         n, number of matrices  plan
     ============================  =====================  ======================
-    CPU, real float32 or float64  24 <= n <= 160, two    ``Minimax``, ``Smith``
+    CPU, real float32 or float64  16 <= n <= 160, two    ``Minimax``, ``Smith``
                                   matrices or more,
-                                  n^2 batch >= 2^14
+                                  n^2 batch >= 2^14,
+                                  2^16 below n = 24
     CPU, otherwise                any                    ``Eigen``, ``Exact``
     other devices                 any                    ``Minimax``, ``Krylov``
     ============================  =====================  ======================
@@ -69,7 +70,7 @@ def _best(A: Tensor) -> tuple[Method, Gradient, str]:
     if not applies(A, Minimax(), Smith()):
         return Eigen(), Exact(), "values cannot be looked at here, or the dtype is not real float32 or float64"
     batch, n = A.shape[:-2].numel(), A.shape[-1]
-    if n < 24 or batch == 1 or batch * n * n < 1 << 14:
+    if n < 16 or batch == 1 or batch * n * n < (1 << 14 if n >= 24 else 1 << 16):
         return Eigen(), Exact(), f"too little work for products to pay, {batch} x {n} x {n}"
     if n > 160:
         return Eigen(), Exact(), f"at size {n} this library's decomposition takes fewer operations"

@@ -13,8 +13,6 @@ from .scratch import diagonal, doubled
 
 # Below this many elements a thread has less to do than to wait for.
 _WORTHWHILE = 1 << 15
-# From this size on the library's own threads are used instead.
-_OWN_THREADS = 256
 
 
 def decompose(A: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -68,12 +66,12 @@ def solve(values: Tensor, vectors: Tensor, GS: Tensor | None, GR: Tensor | None)
 def _eigh(A: Tensor) -> tuple[Tensor, Tensor]:
     """``torch.linalg.eigh``, the batch shared out among ``torch.get_num_threads()`` threads.
 
-    How the library underneath uses threads changes the last bits, so whether it may depends on n alone: not for
-    medium matrices; small ones it leaves to one thread itself.
+    How the library underneath uses threads changes the last bits of medium matrices, so whether it may does not
+    depend on the batch. On few cores its own threads do better from n = 64 on, and from n = 256 everywhere.
     """
     n, available = A.shape[-1], torch.get_num_threads()
-    threads = min(available, len(A), A.numel() // _WORTHWHILE) if n < _OWN_THREADS else 1
-    if available == 1 or n >= _OWN_THREADS or (n < 64 and threads < 2):
+    threads = min(available, len(A), A.numel() // _WORTHWHILE)
+    if n >= (64 if available < 4 else 256) or (n < 96 and threads < 2):
         return torch.linalg.eigh(A)
     parts = A.tensor_split(max(threads, 1))
     try:

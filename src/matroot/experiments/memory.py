@@ -60,6 +60,8 @@ def extra_memory(function: Function, A: Tensor, G: Tensor) -> int:
         with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
             value = function(X)
         own = {X.untyped_storage().data_ptr(), value.untyped_storage().data_ptr()}
-        kept = sum(size for pointer, size in saved.items() if pointer not in own)
+        kept = value.nbytes + sum(size for pointer, size in saved.items() if pointer not in own)
+        forward, meter.peak = meter.peak - kept, meter.live
         (gradient,) = torch.autograd.grad(value, X, G)
-    return meter.peak - value.nbytes - gradient.nbytes - kept
+        backward = meter.peak - kept - gradient.nbytes
+    return max(forward, backward)

@@ -74,7 +74,7 @@ def test_auto_goes_with_every_gradient(gradient):
 
 def test_a_plan_prints_as_a_sentence():
     plan = matroot.choose(torch.eye(64).expand(100, 64, 64))
-    assert str(plan).startswith("Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None), fused ")
+    assert str(plan).startswith("Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None), fused: ")
     assert "100 matrices of size 64" in str(plan)
     assert str(matroot.choose(torch.eye(2), "pade")).endswith("step by step: as asked")
 

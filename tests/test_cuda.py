@@ -8,7 +8,7 @@ import torch
 import matroot
 from matroot.backends import eager
 
-from .matrices import FUNCTIONS, error, exact_gradient, exact_root, wishart
+from .matrices import FUNCTIONS, error, exact_gradient, exact_root, spectrum, wishart, with_eigenvalues
 from .pairs import CASES, NAMED
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -132,3 +132,70 @@ def test_scales(method, scale):
     A = wishart(4, 16).cuda()
     S = matroot.sqrtm((scale * A).float(), method)
     assert error(S, scale**0.5 * matroot.sqrtm(A, method)) < 1e-5
+
+
+# --- fused kernels -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 16, 17, 31, 48, 63, 64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_auto_launches_one_kernel_each_way(n, dtype):
+    A = wishart(5, n, samples=2 * n + 4, dtype=torch.float32).to(dtype)
+    assert matroot.choose(A.cuda()).fused
+    G = wishart(5, n, seed=3, dtype=torch.float32)
+    X = A.cuda().requires_grad_()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        S, R = matroot.roots(X)
+        (gradient,) = torch.autograd.grad(S, X, G.to(dtype).cuda())
+    assert sum("kernel" in event.key and "_kernel" in event.key for event in profile.key_averages()) >= 2
+    assert S.dtype == R.dtype == gradient.dtype == dtype
+    tolerance = 4 * torch.finfo(dtype).eps + 2e-6
+    exact = A.float()
+    assert error(S.cpu().float().detach(), exact_root(exact)) < tolerance
+    assert error(gradient.cpu().float(), exact_gradient(exact, G.to(dtype).float())) < 2 * tolerance
+
+
+@pytest.mark.parametrize("kind", ["log", "clustered", "one-small", "one-large"])
+@pytest.mark.parametrize("kappa", [1e2, 1e4, 1e6])
+def test_fused_accuracy_at_any_condition(kind, kappa):
+    """Within twice what plain PyTorch reaches on the same matrices, or a dozen times u sqrt(kappa).
+
+    The kernel cannot factor a matrix to learn its condition, and a schedule for a worse one costs digits.
+    """
+    A = torch.stack([with_eigenvalues(spectrum(kind, 64, kappa), seed, torch.float32) for seed in range(4)])
+    X, Y = A.cuda().requires_grad_(), A.cuda().requires_grad_()
+    S, T = matroot.sqrtm(X), matroot.sqrtm(Y, "minimax", gradient="krylov")
+    true = exact_root(A)
+    floor = 6e-8 * kappa**0.5
+    assert error(S.detach().cpu(), true) < max(2 * error(T.detach().cpu(), true), 12 * floor)
+    (gradient,) = torch.autograd.grad(S.sum(), X)
+    assert error(gradient.cpu(), exact_gradient(A, torch.ones_like(A))) < 10 * 6e-8 * kappa
+
+
+def test_fused_kernels_in_a_graph_repeat_bit_for_bit():
+    A = wishart(16, 48, dtype=torch.float32).cuda().requires_grad_()
+
+    def step():
+        return torch.autograd.grad(matroot.invsqrtm(A).sum(), A)[0]
+
+    expected = step()
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        step()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = step()
+    for _ in range(3):
+        graph.replay()
+        assert torch.equal(captured, expected)
+
+
+def test_second_derivative_through_the_kernel():
+    A = wishart(2, 6, dtype=torch.float32)
+    for X in (A.cuda().requires_grad_(), A.double().requires_grad_()):
+        (gradient,) = torch.autograd.grad(matroot.sqrtm(X).sum(), X, create_graph=True)
+        (second,) = torch.autograd.grad(gradient.square().sum(), X)
+        if X.is_cuda:
+            found = second
+    assert error(found.cpu(), second) < 1e-4

@@ -1,8 +1,8 @@
-"""The pipeline as one differentiable step, for real matrices in host memory.
+"""The pipeline as one differentiable step: in chunks on the CPU, in one launch each way on a GPU.
 
-What ``_inputs``, a method and ``_rule`` do one after another is done here chunk by chunk, in memory that
-stays in cache. Matrices that need the care of ``_inputs`` are set aside for it, one by one: results do
-not depend on the company a matrix is in.
+What ``_inputs``, a method and ``_rule`` do one after another is done here in memory that stays in cache or on chip.
+On the CPU, matrices that need the care of ``_inputs`` are set aside for it, one by one: results do not depend on
+the company a matrix is in.
 """
 
 from collections.abc import Callable
@@ -12,21 +12,32 @@ from torch import Tensor
 from torch.autograd import Function
 
 from ._rule import pull_back
-from ._tracing import concrete, full_precision, recording
-from .backends import cpu_eigen, cpu_minimax, cpu_smith, eager
+from ._tracing import concrete, full_precision, plain, recording
+from .backends import cpu_eigen, cpu_minimax, cpu_smith, eager, triton_roots
 from .backends.scratch import chunks
 from .gradients import Exact, Gradient, Krylov, Smith
 from .gradients._base import ImplicitGradient
 from .methods import Eigen, Method, Minimax
 from .methods._base import Wanted, inverses
 from .methods.eigen import floored
-from .methods.minimax import ladder
+from .methods.minimax import kernel_schedules, ladder
 
 Pipeline = Callable[[Tensor], tuple[Tensor, ...]]
 
 
 def applies(A: Tensor, method: Method, gradient: Gradient) -> bool:
     """Whether this file knows how to do it."""
+    if A.device.type == "cuda":
+        return (
+            method == Minimax()
+            and gradient == Smith()
+            and plain(A)
+            and A.dtype in (torch.float32, torch.bfloat16, torch.float16)
+            and A.numel() > 0
+            and A.shape[-1] <= triton_roots.LARGEST
+            and torch.autograd.forward_ad._current_level < 0
+            and triton_roots.available(A.device)
+        )
     return (
         ((method == Minimax() and isinstance(gradient, Krylov | Smith)) or (method == Eigen() and gradient == Exact()))
         and concrete(A)
@@ -43,6 +54,9 @@ def fused_roots(
     """The wanted roots of the caller's matrices; ``otherwise`` does those that need more care."""
     n = A.shape[-1]
     flat = A.reshape(-1, n, n)
+    if A.is_cuda:
+        roots = _Launched.apply(flat, ridge) if recording(A) else triton_roots.roots(flat, ridge, kernel_schedules())
+        return tuple(roots[inverse].to(A.dtype).view(A.shape) for inverse in inverses(wanted))
     forward = _eigen if isinstance(method, Eigen) else _minimax
     if recording(A):
         refused, *outputs = _Fused.apply(flat, ridge, forward, gradient, wanted)
@@ -125,9 +139,38 @@ class _Fused(Function):
                     some = [T[part] for T in outputs]
                     upstream = [None if G is None else G[part] for G in cotangents]
                     _solve(some, upstream, gradient, wanted, X[part])
-            if ctx.ridge:
-                X = X + (ctx.ridge / X.shape[-1]) * eager.trace(X) * eager.identity(X)
+            X = _with_ridge(X, ctx.ridge)
         return X, None, None, None, None
+
+
+class _Launched(Function):
+    """(A) -> both roots in float32, one launch, and one on the way back."""
+
+    @staticmethod
+    def forward(ctx, A, ridge):
+        ctx.ridge, ctx.dtype = ridge, A.dtype
+        ctx.set_materialize_grads(False)
+        roots = triton_roots.roots(A, ridge, kernel_schedules())
+        ctx.save_for_backward(*roots)
+        return roots
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        roots = ctx.saved_tensors
+        used = [G for G in cotangents if G is not None]
+        if not used:
+            return None, None
+        with full_precision(roots[0]):
+            if torch.is_grad_enabled() or not all(plain(G) for G in used):
+                X = _with_ridge(_differentiable(roots, cotangents, Smith(), "both"), ctx.ridge)
+            else:
+                X = triton_roots.solve(roots[0], roots[1], cotangents[0], cotangents[1], ctx.ridge)
+        return X.to(ctx.dtype), None
+
+
+def _with_ridge(X: Tensor, ridge: float) -> Tensor:
+    """The gradient by A of what depends on A + ridge (trace(A)/n) I, given that by the sum."""
+    return X + (ridge / X.shape[-1]) * eager.trace(X) * eager.identity(X) if ridge else X
 
 
 def _solve(outputs: list[Tensor], cotangents: list[Tensor | None], gradient: Gradient, wanted: Wanted, out: Tensor):

@@ -18,11 +18,11 @@ class Plan:
     method: Method
     gradient: Gradient
     fused: bool
-    """Whether cleaning, method and gradient run as one step over chunks that stay in cache."""
+    """Whether cleaning, method and gradient are one: over chunks that stay in cache, or in one launch each way."""
     reason: str
 
     def __str__(self) -> str:
-        way = "fused in cache-sized chunks" if self.fused else "step by step"
+        way = "fused" if self.fused else "step by step"
         return f"{self.method} with gradient {self.gradient}, {way}: {self.reason}"
 
 
@@ -39,7 +39,8 @@ def choose(A: Tensor, method: str | Method = "auto", gradient: str | Gradient | 
                                   n^2 batch >= 2^14,
                                   2^16 below n = 24
     CPU, otherwise                any                    ``Eigen``, ``Exact``
-    other devices                 any                    ``Minimax``, ``Krylov``
+    CUDA, real float32 and half   n <= 64                ``Minimax``, ``Smith``
+    other devices, CUDA otherwise any                    ``Minimax``, ``Krylov``
     ============================  =====================  ======================
 
     On the CPU the line is where the measurements in benchmarks/results/solver-crossover-cpu.json cross. Elsewhere
@@ -48,7 +49,7 @@ def choose(A: Tensor, method: str | Method = "auto", gradient: str | Gradient | 
     a gradient that neither ``Minimax`` knows nor is equally good after it, it also decomposes.
 
     >>> print(matroot.choose(torch.eye(64).expand(100, 64, 64)))
-    Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None), fused in cache-sized chunks: ...
+    Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None), fused: ...
     """
     require_matrices(A)
     if method == "auto":
@@ -65,6 +66,8 @@ def choose(A: Tensor, method: str | Method = "auto", gradient: str | Gradient | 
 
 def _best(A: Tensor) -> tuple[Method, Gradient, str]:
     device = A.device.type
+    if device == "cuda" and applies(A, Minimax(), Smith()):
+        return Minimax(), Smith(), "one launch each way"
     if device != "cpu":
         return Minimax(), Krylov(), f"products suit {device}, where decompositions wait for the host"
     if not applies(A, Minimax(), Smith()):

@@ -40,14 +40,19 @@ def recording(*tensors: Tensor) -> bool:
     return not compiling() and torch.autograd.forward_ad._current_level >= 0
 
 
-def concrete(tensor: Tensor) -> bool:
-    """True when reading a value costs nothing: plain eager tensors in host memory."""
-    if tensor.device.type != "cpu" or compiling() or transforming() or type(tensor) not in (Tensor, Parameter):
+def plain(tensor: Tensor) -> bool:
+    """True for ordinary eager tensors: not traced, transformed, batched or of a subclass."""
+    if compiling() or transforming() or type(tensor) not in (Tensor, Parameter):
         return False
     if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY) is not None:
         return False
     # Batched gradients (is_grads_batched, vectorize) still use the vmap that predates torch.func.
     return not torch._C._functorch.is_legacy_batchedtensor(tensor)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def concrete(tensor: Tensor) -> bool:
+    """True when reading a value costs nothing: plain tensors in host memory."""
+    return tensor.device.type == "cpu" and plain(tensor)
 
 
 def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager:

@@ -91,6 +91,14 @@ def _ladders() -> dict[float, list[Rung]]:
     return ladders
 
 
+@cache
+def kernel_schedules() -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """For ``triton_roots``: float32 schedules for three condition numbers, five steps and a Taylor step each."""
+    chosen = [next(rung for rung in ladder(torch.float32) if rung.condition >= least) for least in (50.0, 2.5e3, 2.5e6)]
+    padded = [[*([*q, 0.0, 0.0][:5] for q in rung.steps), *[_TAYLOR] * 5][:5] for rung in chosen]
+    return tuple(tuple(tuple(q) for q in (*steps, _TAYLOR)) for steps in padded)
+
+
 def _first_for(schedules: Sequence[Rung], condition: float) -> Steps:
     return next((rung.steps for rung in schedules if rung.condition >= condition), schedules[-1].steps)
 

@@ -1,0 +1,106 @@
+"""The GPU kernels under Triton's interpreter; ``test_triton.py`` runs this file in a process of its own."""
+
+import pytest
+import torch
+import triton
+
+from matroot.backends import triton_roots
+from matroot.experiments.problems import SPECTRA, symmetric, with_spectrum
+from matroot.methods.minimax import kernel_schedules
+
+from .matrices import error, exact_gradient, exact_inverse_root, exact_root, wishart
+
+EPS = torch.finfo(torch.float32).eps
+# Diverging iterations of indefinite matrices overflow on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+
+
+def roots(A, ridge=0.0):
+    return triton_roots.roots(A, ridge, kernel_schedules())
+
+
+def test_this_is_the_interpreter():
+    assert triton.knobs.runtime.interpret
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 33, 64])
+def test_roots_and_gradients(n):
+    A, GS, GR = wishart(2, n, samples=2 * n + 4).float(), symmetric(2, n).float(), symmetric(2, n, seed=2).float()
+    S, R = roots(A)
+    assert error(S, exact_root(A)) < 8 * EPS
+    assert error(R, exact_inverse_root(A)) < 16 * EPS
+    root, inverse = exact_gradient(A, GS), exact_gradient(A, GR, inverse=True)
+    assert error(triton_roots.solve(S, R, GS, None, 0.0), root) < 32 * EPS
+    assert error(triton_roots.solve(S, R, None, GR, 0.0), inverse) < 64 * EPS
+    assert error(triton_roots.solve(S, R, GS, GR, 0.0), root + inverse) < 64 * EPS
+
+
+@pytest.mark.parametrize("kind", [kind for kind in SPECTRA if kind not in ("wishart", "low-rank")])
+@pytest.mark.parametrize("condition", [1e2, 1e4, 1e6])
+def test_any_condition(kind, condition):
+    """The floors of the coupled iteration: u sqrt(condition) and u condition, times ten."""
+    A = with_spectrum(kind, 2, 24, condition).float()
+    S, R = roots(A)
+    assert error(S, exact_root(A)) < 5 * EPS * condition**0.5 + 5 * EPS
+    assert error(R, exact_inverse_root(A)) < 5 * EPS * condition
+    G = symmetric(2, 24).float()
+    assert error(triton_roots.solve(S, R, G, None, 0.0), exact_gradient(A, G)) < 5 * EPS * condition
+
+
+def test_bad_matrices_harm_no_other():
+    A = wishart(7, 12).float()
+    expected = roots(A)
+    bad = A.clone()
+    bad[1], bad[2], bad[3, 0, 4], bad[4, 1, 1] = 0, -bad[2], float("nan"), float("inf")
+    for found, true in zip(roots(bad), expected, strict=True):
+        assert torch.equal(found[[0, 5, 6]], true[[0, 5, 6]])
+        assert torch.isnan(found[2:5]).all()
+        assert not found[1].any()
+    S, R = roots(bad)
+    X = triton_roots.solve(S, R, torch.ones_like(S), torch.ones_like(S), 0.0)
+    assert torch.isnan(X[2:5]).all()
+    assert not X[1].any()
+    assert torch.isfinite(X[[0, 5, 6]]).all()
+
+
+def test_singular_matrices_are_shifted():
+    A = wishart(2, 20, samples=6).float()
+    S, R = roots(A)
+    assert error(S, exact_root(A)) < 2e-3  # a few roots of eps
+    assert torch.isfinite(R).all()
+    assert error(S @ R @ A, A.double()) < 0.02
+
+
+@pytest.mark.parametrize("power", [-60, -20, 20, 60])
+def test_scale(power):
+    A = wishart(2, 8).float()
+    for found, true, sign in zip(roots(A * 4.0**power), roots(A), (1, -1), strict=True):
+        assert error(found * 2.0 ** (-sign * power), true.double()) < 8 * EPS
+
+
+def test_strided_and_asymmetric_input():
+    A = wishart(3, 10).float()
+    skew = torch.randn(3, 10, 10, generator=torch.Generator().manual_seed(0))
+    B = A + skew - skew.mT
+    for layout in (B, B.permute(1, 2, 0).contiguous().permute(2, 0, 1), B.mT.contiguous().mT, B[:1].expand(3, -1, -1)):
+        S, R = roots(layout)
+        assert error(S, exact_root(layout)) < 16 * EPS
+        assert torch.equal(S, S.mT)
+        assert torch.equal(R, R.mT)
+
+
+def test_ridge():
+    A, G, eye = wishart(2, 9).float(), symmetric(2, 9).float(), torch.eye(9)
+    mean = A.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None]
+    S, R = roots(A, 0.25)
+    assert error(S, exact_root(A + 0.25 * mean * eye)) < 8 * EPS
+    true = exact_gradient(A + 0.25 * mean * eye, G)
+    true = true + 0.25 * true.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None] * eye
+    assert error(triton_roots.solve(S, R, G, None, 0.25), true) < 32 * EPS
+
+
+def test_half_input():
+    A = wishart(2, 12).half()
+    S, _ = roots(A)
+    assert S.dtype == torch.float32
+    assert error(S, exact_root(A.float())) < 16 * EPS

@@ -45,8 +45,8 @@ def choose(A: Tensor, method: str | Method = "auto", gradient: str | Gradient | 
 
     On the CPU the line is where the measurements in benchmarks/results/solver-crossover-cpu.json cross. Elsewhere
     ``torch.linalg.eigh`` loops over the batch and synchronises with the host, or does not exist. Inside
-    ``torch.compile`` and ``torch.func``, where values cannot be looked at, the CPU decomposes too. Asked for
-    a gradient that neither ``Minimax`` knows nor is equally good after it, it also decomposes.
+    ``torch.compile`` and ``torch.func``, where values cannot be looked at, the CPU decomposes too. With a gradient
+    other than ``Krylov`` and ``Smith``, ``"auto"`` is ``Eigen`` everywhere.
 
     >>> print(matroot.choose(torch.eye(64).expand(100, 64, 64)))
     Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None), fused: ...
@@ -76,5 +76,5 @@ def _best(A: Tensor) -> tuple[Method, Gradient, str]:
     if n < 16 or batch == 1 or batch * n * n < (1 << 14 if n >= 24 else 1 << 16):
         return Eigen(), Exact(), f"too little work for products to pay, {batch} x {n} x {n}"
     if n > 160:
-        return Eigen(), Exact(), f"at size {n} this library's decomposition takes fewer operations"
-    return Minimax(), Smith(), f"{batch} matrices of size {n} are worth a product each, not a decomposition"
+        return Eigen(), Exact(), f"decompositions are faster at size {n}"
+    return Minimax(), Smith(), f"products are faster for {batch} matrices of size {n}"

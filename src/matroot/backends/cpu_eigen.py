@@ -9,7 +9,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from .scratch import diagonal, doubled
+from .scratch import doubled, moderate, twice
 
 # Below this many elements a thread has less to do than to wait for.
 _WORTHWHILE = 1 << 15
@@ -22,16 +22,13 @@ def decompose(A: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
     eigenvalue; they get eigenvalues one.
     """
     n = A.shape[-1]
-    X = torch.add(A, A.mT, out=torch.empty(A.shape, dtype=A.dtype))
-    if ridge:
-        diagonal(X).add_(diagonal(X).sum(-1, keepdim=True), alpha=ridge / n)
     try:
-        values, vectors = _eigh(X)
+        values, vectors = _eigh(twice(A, ridge))
     except torch.linalg.LinAlgError:
         X, _, unusual = doubled(A, ridge)
         values, vectors = _eigh(X)
         values[unusual] = 0  # to be refused below
-    limit = torch.finfo(A.dtype).max ** 0.22
+    limit = moderate(A.dtype)
     least, rounding = 1 / limit, -4 * n * torch.finfo(A.dtype).eps
     ends = torch.stack((values[:, 0], values[:, -1])).tolist()
     usable = [least < high < limit and low > rounding * high for low, high in zip(*ends, strict=True)]

@@ -1,7 +1,7 @@
 """The coupled minimax iteration on the CPU: one chunk of real matrices, in place.
 
 Arithmetic is not the bottleneck here: a pass over a chunk that adds matrices to their transposes
-takes as long as a product, a factorisation as long as nine. So symmetrising waits until the end,
+takes as long as a product, a factorisation as long as many. So symmetrising waits until the end,
 polynomials are folded into the accumulation of products, and only matrices that do not look
 easy are factored. Every decision is made per matrix, from that matrix alone.
 """
@@ -194,10 +194,10 @@ def _escalate(part: _Part, ladder: Ladder, S: Tensor, R: Tensor, refused: Tensor
         rungs += condition > rung.condition
     waiting = failed.bool() | ~(condition <= ladder[-1].condition)
     failed[waiting] = 1
-    for shift in (0.0, 4 * eps, 4 * n * eps):
-        if shift:
+    for more in (0.0, 4 * eps, 4 * (n - 1) * eps):  # shifts of 4 eps, then 4 n eps
+        if more:
             singular = waiting.nonzero()[:, 0]
-            X[singular] += shift * theta[singular] * torch.eye(n, dtype=X.dtype)
+            X[singular] += more * theta[singular] * torch.eye(n, dtype=X.dtype)
             square[singular] = X[singular] @ X[singular]
             failed[singular] = torch.linalg.cholesky_ex(X[singular] / theta[singular])[1]
             rungs[singular] = last

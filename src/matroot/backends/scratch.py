@@ -61,18 +61,27 @@ def total(X: Tensor) -> Tensor:
     return X.sum((-2, -1), keepdim=True) if X.shape[-1] ** 2 < _SPLIT else X.sum(-1, keepdim=True).sum(-2, keepdim=True)
 
 
-def doubled(A: Tensor, ridge: float, out: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """A + A^T with the ridge on it, its norms (k, 1, 1), and which matrices are not of moderate size, (k,).
-
-    Those hold NaN, are zero or so large or small that fourth powers of the norm leave the dtype's range; the
-    identity replaces them.
-    """
-    n = A.shape[-1]
-    X = torch.add(A, A.mT, out=out)
+def twice(A: Tensor, ridge: float, out: Tensor | None = None) -> Tensor:
+    """A + A^T with the ridge on it, contiguous: sums over other layouts depend on the batch."""
+    X = torch.add(A, A.mT, out=torch.empty(A.shape, dtype=A.dtype) if out is None else out)
     if ridge:
-        diagonal(X).add_(diagonal(X).sum(-1, keepdim=True), alpha=ridge / n)
+        diagonal(X).add_(diagonal(X).sum(-1, keepdim=True), alpha=ridge / A.shape[-1])
+    return X
+
+
+def moderate(dtype: torch.dtype) -> float:
+    """Norms between one over this and this have fourth powers within the dtype's range."""
+    return torch.finfo(dtype).max ** 0.22
+
+
+def doubled(A: Tensor, ridge: float, out: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """``twice``, its norms (k, 1, 1), and which matrices hold NaN or are not of moderate size, (k,).
+
+    The identity replaces those.
+    """
+    n, limit = A.shape[-1], moderate(A.dtype)
+    X = twice(A, ridge, out)
     norm = frobenius(X)
-    limit = torch.finfo(A.dtype).max ** 0.22
     refused = ~((norm > 1 / limit) & (norm < limit)).view(-1)
     if refused.any():
         X[refused] = torch.eye(n, dtype=A.dtype)

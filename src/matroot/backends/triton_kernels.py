@@ -55,6 +55,7 @@ def roots_kernel(
 
     Y, Z = eye, eye
     attempt = 0
+    shift = 0.0 * widest
     done = size < 0
     sharp = 0.0081  # (12 eps/(63/256))^(2/5)
     while (attempt < 4) & (not done):
@@ -96,8 +97,9 @@ def roots_kernel(
             going = (not done) & (step < 12) & (gap < 1e6)
         if not done:
             # Singular, negative by rounding, or indefinite.
-            shift = tl.where(attempt == 0, 5e-7, tl.where(attempt == 1, 5e-7 * n, widest))
-            X += shift * theta * eye
+            wider = tl.where(attempt == 0, 4.8e-7, tl.where(attempt == 1, 4.8e-7 * n, widest))
+            X += (wider - shift) * theta * eye
+            shift = wider
             attempt += 1
 
     # X is twice the matrix, divided by 2^exponent.

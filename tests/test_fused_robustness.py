@@ -1,14 +1,13 @@
 """The fused path in company and at the limits: other matrices, chunks, threads, memory, singular matrices, errors."""
 
 import math
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 
 import matroot
-from matroot.backends import cpu_eigen, scratch
+from matroot.backends import cpu_eigen
 
 from .matrices import apply, error, exact_gradient, exact_root, random_like, spectrum, wishart, with_eigenvalues
 from .pairs import NAMED
@@ -22,11 +21,6 @@ def two_threads():
     torch.set_num_threads(2)
     yield
     torch.set_num_threads(before)
-
-
-@pytest.fixture
-def fresh_scratch(monkeypatch):
-    monkeypatch.setattr(scratch, "_local", threading.local())
 
 
 def everything(n, dtype):
@@ -67,8 +61,8 @@ def test_no_matrix_affects_another(pair, dtype, n, ridge, monkeypatch):
     order = torch.randperm(len(A), generator=torch.Generator().manual_seed(0))
     assert_same_bits(evaluated(pair, A[order], ridge=ridge), [X[order] for X in whole])
     for size in (1, 5):
-        monkeypatch.setattr(scratch, "_CHUNK", size * n * n)
-        assert len(list(scratch.chunks(len(A), n))) == math.ceil(len(A) / size)
+        monkeypatch.setattr(cpu_eigen, "_CHUNK", size * n * n)
+        assert len(list(cpu_eigen.chunks(len(A), n))) == math.ceil(len(A) / size)
         assert_same_bits(evaluated(pair, A, ridge=ridge), whole)
 
 
@@ -84,38 +78,7 @@ def test_no_matrix_affects_another_in_threads(pair, dtype, n):
         assert_same_bits(evaluated(pair, A[k : k + 1]), [X[k : k + 1] for X in whole])
 
 
-@every_dtype
-@pytest.mark.parametrize("n", [64, 200, 400])
-@pytest.mark.parametrize("reduce", [scratch.frobenius, scratch.total])
-@pytest.mark.usefixtures("two_threads")
-def test_sums_do_not_depend_on_the_batch(dtype, n, reduce):
-    X = random_like(wishart(7, n, samples=1, dtype=dtype))
-    for k in range(7):
-        assert torch.equal(reduce(X[k : k + 1]), reduce(X)[k : k + 1])
-
-
-# --- scratch memory ------------------------------------------------------------------------------
-
-
-def addresses(chunk):
-    return [buffer.data_ptr() for buffer in scratch.buffers(3, chunk)]
-
-
-@pytest.mark.usefixtures("fresh_scratch")
-def test_scratch_belongs_to_a_thread():
-    chunk = torch.empty(2, 8, 8)
-    ours = addresses(chunk)
-    assert addresses(chunk) == ours
-    assert len(set(ours)) == 3
-    assert addresses(chunk[:1])[0] == ours[0]  # a shorter one is its beginning
-    with ThreadPoolExecutor(1) as pool:
-        theirs = pool.submit(addresses, chunk).result()
-    assert not set(theirs) & set(ours)
-    assert addresses(chunk) == ours
-
-
 @every_pair
-@pytest.mark.usefixtures("fresh_scratch")
 def test_training_after_inference(pair):
     A = wishart(4, 24, dtype=torch.float32)
     method, gradient = NAMED[pair]
@@ -160,15 +123,13 @@ def extra_memory(pair, A):
 
 
 @pytest.mark.parametrize("pair", ["minimax/smith", "eigen/exact"])
-@pytest.mark.usefixtures("fresh_scratch")
 def test_a_small_batch_needs_four_more(pair):
     A = wishart(16, 64, dtype=torch.float32)
     numbers = 20 * 16 * 64 * 4  # a few per row
     assert extra_memory(pair, A) <= 4 * A.numel() * 4 + numbers
 
 
-@pytest.mark.usefixtures("fresh_scratch")
-def test_a_large_batch_needs_a_chunk_more():
+def test_a_large_batch_needs_little_more():
     A = wishart(60, 64, dtype=torch.float32).repeat(100, 1, 1)
     assert extra_memory("minimax/smith", A) < 64e6 < A.numel() * 4
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 
 
 @dataclass
@@ -55,6 +55,13 @@ def count_operations(matrices: int | None = None) -> Iterator[Counts]:
     mode = _Counter(matrices)
     with mode:
         yield mode.counts
+
+
+def report_products(total: int, batch: int) -> None:
+    """Tell those who count of the products that compiled code made for all matrices of a batch together."""
+    for mode in _get_current_dispatch_mode_stack():
+        if isinstance(mode, _Counter):
+            mode.counts.products += total / (mode.matrices or batch)
 
 
 class _Counter(TorchDispatchMode):

@@ -34,10 +34,8 @@ def choose(A: Tensor, method: str | Method = "auto", gradient: str | Gradient | 
     ============================  =====================  ======================
     where                         n, number of matrices  plan
     ============================  =====================  ======================
-    CPU, real float32 or float64  16 <= n <= 160, two    ``Minimax``, ``Smith``
-                                  matrices or more,
-                                  n^2 batch >= 2^14,
-                                  2^16 below n = 24
+    CPU, real float32 or float64  n <= 128, or n <= 256  ``Minimax``, ``Smith``
+                                  and four matrices
     CPU, otherwise                any                    ``Eigen``, ``Exact``
     CUDA, real float32 and half   n <= 64                ``Minimax``, ``Smith``
     other devices, CUDA otherwise any                    ``Minimax``, ``Krylov``
@@ -45,8 +43,8 @@ def choose(A: Tensor, method: str | Method = "auto", gradient: str | Gradient | 
 
     On the CPU the line is where the measurements in benchmarks/results/solver-crossover-cpu.json cross. Elsewhere
     ``torch.linalg.eigh`` loops over the batch and synchronises with the host, or does not exist. Inside
-    ``torch.compile`` and ``torch.func``, where values cannot be looked at, the CPU decomposes too. With a gradient
-    other than ``Krylov`` and ``Smith``, ``"auto"`` is ``Eigen`` everywhere.
+    ``torch.compile`` and ``torch.func``, and in an installation without compiled code, the CPU decomposes too.
+    With a gradient other than ``Krylov`` and ``Smith``, ``"auto"`` is ``Eigen`` everywhere.
 
     >>> print(matroot.choose(torch.eye(64).expand(100, 64, 64)))
     Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None), fused: ...
@@ -71,10 +69,8 @@ def _best(A: Tensor) -> tuple[Method, Gradient, str]:
     if device != "cpu":
         return Minimax(), Krylov(), f"products suit {device}, where decompositions wait for the host"
     if not applies(A, Minimax(), Smith()):
-        return Eigen(), Exact(), "values cannot be looked at here, or the dtype is not real float32 or float64"
+        return Eigen(), Exact(), "there is no compiled code for this call"
     batch, n = A.shape[:-2].numel(), A.shape[-1]
-    if n < 16 or batch == 1 or batch * n * n < (1 << 14 if n >= 24 else 1 << 16):
-        return Eigen(), Exact(), f"too little work for products to pay, {batch} x {n} x {n}"
-    if n > 160:
-        return Eigen(), Exact(), f"decompositions are faster at size {n}"
-    return Minimax(), Smith(), f"products are faster for {batch} matrices of size {n}"
+    if n > (128 if batch < 4 else 256):
+        return Eigen(), Exact(), f"decompositions are faster for {batch} x {n} x {n}"
+    return Minimax(), Smith(), "products in compiled code are faster up to this size"

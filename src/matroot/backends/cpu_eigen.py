@@ -3,16 +3,23 @@
 For one small matrix the operations around the decomposition take longer than the decomposition.
 """
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import torch
 from torch import Tensor
 
-from .scratch import doubled, moderate, twice
-
+# Elements of a chunk, so that what is made of it stays in cache.
+_CHUNK = 1 << 18
 # Below this many elements a thread has less to do than to wait for.
 _WORTHWHILE = 1 << 15
+
+
+def chunks(matrices: int, n: int) -> Iterator[slice]:
+    """Slices of a batch of n x n matrices, each small enough for the cache."""
+    size = max(1, _CHUNK // (n * n))
+    return (slice(start, min(start + size, matrices)) for start in range(0, matrices, size))
 
 
 def decompose(A: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -23,12 +30,15 @@ def decompose(A: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
     """
     n = A.shape[-1]
     try:
-        values, vectors = _eigh(twice(A, ridge))
+        values, vectors = _eigh(_twice(A, ridge))
     except torch.linalg.LinAlgError:
-        X, _, unusual = doubled(A, ridge)
+        X = _twice(A, ridge)
+        unusual = ~torch.isfinite(X).all(-1).all(-1)
+        X[unusual] = torch.eye(n, dtype=A.dtype)
         values, vectors = _eigh(X)
         values[unusual] = 0  # to be refused below
-    limit = moderate(A.dtype)
+    # Between one over this and this, fourth powers are within the dtype's range.
+    limit = torch.finfo(A.dtype).max ** 0.22
     least, rounding = 1 / limit, -4 * n * torch.finfo(A.dtype).eps
     ends = torch.stack((values[:, 0], values[:, -1])).tolist()
     usable = [least < high < limit and low > rounding * high for low, high in zip(*ends, strict=True)]
@@ -58,6 +68,15 @@ def solve(values: Tensor, vectors: Tensor, GS: Tensor | None, GR: Tensor | None)
         inner = inner - torch.bmm(vectors.mT, torch.bmm(GR, vectors)).div_(i * j)
     half = torch.bmm(vectors, torch.bmm(inner.div_(i + j), vectors.mT))
     return half.add(half.mT).mul_(0.5)
+
+
+def _twice(A: Tensor, ridge: float) -> Tensor:
+    """A + A^T with the ridge on it, contiguous: sums over other layouts depend on the batch."""
+    X = torch.add(A, A.mT, out=torch.empty(A.shape, dtype=A.dtype))
+    if ridge:
+        diagonal = X.diagonal(dim1=-2, dim2=-1)
+        diagonal.add_(diagonal.sum(-1, keepdim=True), alpha=ridge / A.shape[-1])
+    return X
 
 
 def _eigh(A: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,6 @@
 """Roots and their gradients on a GPU, one launch each: one program per matrix, everything on chip.
 
-The programs do what ``cpu_minimax`` and ``cpu_smith`` do, and nothing is left to the host: cleaning, scaling,
+The programs do what ``native`` does, and nothing is left to the host: cleaning, scaling,
 ridge, definiteness, stopping and restoring happen inside. Import only where Triton is.
 """
 
@@ -145,7 +145,7 @@ def smith_kernel(
     top = tl.maximum(_bound(_total(V * V) / n, _total(square * square) / n, n), 0.01)
     top = tl.where(zero, 1.0, top)
     p = tl.sqrt(2 * (top + 2))
-    # The quadratic of cpu_smith, nearest to (V + least)^-1.
+    # The quadratic of native/kernel.h, nearest to (V + least)^-1.
     h = 0.5 * top
     least = 2 + p
     z = (least + h) / h

@@ -7,7 +7,6 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ..backends import scratch
 from .timing import Function
 
 
@@ -47,7 +46,6 @@ def extra_memory(function: Function, A: Tensor, G: Tensor) -> int:
 
     Memory that kernels keep from call to call counts.
     """
-    scratch.forget()
     X = A.detach().requires_grad_()
     saved: dict[int, int] = {}
 

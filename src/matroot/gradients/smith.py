@@ -20,10 +20,10 @@ class Smith(ImplicitGradient):
 
     and doubling, X <- X + F X F, F <- F^2, sums 2^j terms in j rounds. Both roots are needed: a method
     asked for one computes the other too. Takes more products than ``Krylov`` and far fewer passes over
-    memory, which is what counts on a CPU, where each chunk of the batch stops when it is done.
+    memory, which is what counts on a CPU and inside a kernel.
 
-    rounds: of doubling; None: 7, in float64 10. On the CPU as many as are needed, and K comes from products
-        alone.
+    rounds: of doubling; None: as many as each matrix needs and K from products alone, in compiled code on the
+        CPU and in kernels; 7 elsewhere, in float64 10.
     """
 
     name = "smith"

@@ -5,15 +5,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ..backends import eager
-from ..backends.cpu_minimax import Rung
 from ._base import Method, Wanted, require_positive, select
 
 Steps = Sequence[Sequence]
+
+
+class Rung(NamedTuple):
+    """A schedule: steps of degree 4, the first of degree 2 or 4."""
+
+    condition: float
+    """The condition number it allows for."""
+    gap: float
+    """The largest |1 - m| before the last step."""
+    error: float
+    """The largest |1 - sqrt(m)| after it."""
+    steps: Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -27,8 +39,8 @@ class Minimax(Method):
 
     tolerance: relative error allowed to the iteration; None: rounding of the dtype.
     condition: largest condition number to allow for; None: each matrix gets the schedule that suits it. On
-        the CPU it first gets one that its moments suggest, or else its Cholesky factor, and a longer one
-        if that did not converge. Elsewhere, where looking at a result would synchronise, its Cholesky
+        the CPU, in compiled code, it first gets one that its moments suggest, or else its Cholesky factor, and a
+        longer one if that did not converge. Elsewhere, where looking at a result would synchronise, its Cholesky
         factor decides, and all matrices take as many steps as the longest schedule, those beyond their own
         making up for too low a guess.
 
@@ -89,6 +101,16 @@ def _ladders() -> dict[float, list[Rung]]:
         rung = Rung(entry["condition"], entry["gap"], entry["error"], entry["steps"])
         ladders.setdefault(entry["tolerance"], []).append(rung)
     return ladders
+
+
+@cache
+def native_schedules(dtype: torch.dtype) -> Tensor:
+    """The ladder of ``dtype`` as ``backends.native`` takes it: a row of numbers for each schedule."""
+    rows = []
+    for rung in ladder(dtype):
+        steps = [[*q, 0.0, 0.0][:5] for q in rung.steps] + [[0.0] * 5] * (12 - len(rung.steps))
+        rows.append([rung.condition, rung.gap, rung.error, len(rung.steps), *(c for q in steps for c in q)])
+    return torch.tensor(rows, dtype=torch.float64, device="cpu")
 
 
 @cache

@@ -1,0 +1,101 @@
+/* Roots of symmetric positive definite matrices and their gradients, one matrix after another on every core.
+
+   What the rest of the package does with whole batches is done here with a matrix that never leaves the nearest
+   caches. Every decision is made for that matrix alone, so results do not depend on the rest of the batch, nor on
+   the number of threads. Called through ctypes; nothing here knows of Python. */
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+/* A schedule: what it allows for, what it leaves, its steps. Coefficients ascend, the first step may be short. */
+struct rung {
+    double condition; /* number, the largest */
+    double gap;       /* the largest |1 - m| before the last step */
+    double error;     /* the largest |1 - sqrt(m)| after it */
+    double count;     /* of steps */
+    double steps[12][5];
+};
+
+/* Storage of an n x n matrix: whole tiles and vectors, and rows that do not compete for the same places in cache. */
+#define HEIGHT(n) (((n) + 7) / 8 * 8)
+#define SPACE(n, ld) (HEIGHT(n) * (ld))
+static long leading(long n) {
+    long ld = (n + 15) / 16 * 16;
+    return ld % 128 == 0 ? ld + 16 : ld;
+}
+
+/* Numbers of workspace that a thread needs. */
+long matroot_workspace(long n) { return 6 * SPACE(n, leading(n)); }
+
+#define JOIN_(x, y, z) x##_##y##_##z
+#define JOIN(x, y, z) JOIN_(x, y, z)
+#define NAME(x) JOIN(x, real, ISA)
+
+#if defined(__x86_64__)
+#define ISA avx512
+#define TARGET __attribute__((target("avx512f,avx512dq,avx512vl,avx2,fma")))
+#define WIDTH 64
+#define ROWS 8
+#include "both_types.h"
+#define ISA avx2
+#define TARGET __attribute__((target("avx2,fma")))
+#define WIDTH 32
+#define ROWS 4
+#include "both_types.h"
+#ifndef BEST /* tests choose for themselves */
+#define BEST(f) (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") ? f##_avx512 \
+                 : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? f##_avx2 : f##_plain)
+#endif
+#else
+#define BEST(f) f##_plain
+#endif
+#define ISA plain
+#define TARGET
+#define WIDTH 16
+#define ROWS 4
+#include "both_types.h"
+
+/* For each type: `batch` matrices of S and R are contiguous, either may be NULL; strides of A, GS and GR are those of
+   the batch, the row and the column; `work` holds `threads` workspaces, aligned to 64 bytes. Return the number of
+   products of all matrices together. */
+#define EXPORT(real)                                                                                                   \
+    long matroot_roots_##real(const real *A, const long *strides, real *S, real *R, long batch, long n, double ridge,  \
+                              const struct rung *ladder, int rungs, real *work, int threads) {                         \
+        long products = 0, ld = leading(n);                                                                            \
+        __typeof__(roots_##real##_plain) *roots = BEST(roots_##real);                                                  \
+        _Pragma("omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : products)")                     \
+        for (long k = 0; k < batch; k++) {                                                                             \
+            long count = 0;                                                                                            \
+            roots(n, ld, A + k * strides[0], strides, S ? S + k * n * n : NULL, R ? R + k * n * n : NULL, ridge,       \
+                  ladder, rungs, work + THREAD * matroot_workspace(n), &count);                                        \
+            products += count;                                                                                         \
+        }                                                                                                              \
+        return products;                                                                                               \
+    }                                                                                                                  \
+    long matroot_solve_##real(const real *S, const real *R, const real *GS, const long *strides_s, const real *GR,     \
+                              const long *strides_r, real *out, long batch, long n, double ridge, real *work,          \
+                              int threads) {                                                                           \
+        long products = 0, ld = leading(n);                                                                            \
+        __typeof__(solve_##real##_plain) *solve = BEST(solve_##real);                                                  \
+        _Pragma("omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : products)")                     \
+        for (long k = 0; k < batch; k++) {                                                                             \
+            long count = 0;                                                                                            \
+            solve(n, ld, S + k * n * n, R + k * n * n, GS ? GS + k * strides_s[0] : NULL, strides_s,                   \
+                  GR ? GR + k * strides_r[0] : NULL, strides_r, out + k * n * n, ridge,                                \
+                  work + THREAD * matroot_workspace(n), &count);                                                       \
+            products += count;                                                                                         \
+        }                                                                                                              \
+        return products;                                                                                               \
+    }
+
+#ifdef _OPENMP
+extern int omp_get_thread_num(void);
+#define THREAD omp_get_thread_num()
+#else
+#define THREAD 0
+#endif
+
+EXPORT(float)
+EXPORT(double)

@@ -1,0 +1,138 @@
+"""The compiled code of backends/native: every instruction set, any layout, and what happens without it."""
+
+import shutil
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+import matroot
+from matroot.backends import native
+from matroot.methods.minimax import native_schedules
+
+from .matrices import error, exact_gradient, exact_inverse_root, exact_root, random_like, spectrum, with_eigenvalues
+
+ROOT = Path(__file__).parent.parent
+INSTRUCTIONS = {"avx512": "avx512vl", "avx2": "fma", "plain": None}
+
+
+def flags():
+    path = Path("/proc/cpuinfo")
+    return path.read_text().split() if path.exists() else []
+
+
+def roots(A, ridge=0.0):
+    return native.roots(A, ridge, native_schedules(A.dtype))
+
+
+@pytest.fixture
+def library(monkeypatch):
+    """Use another library: a function of its path."""
+
+    def use(path):
+        monkeypatch.setattr(native, "LIBRARY", path)
+        native._library.cache_clear()
+        native._function.cache_clear()
+
+    yield use
+    native._library.cache_clear()
+    native._function.cache_clear()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_the_installation_has_it():
+    assert native.available(torch.float32)
+    assert native.available(torch.float64)
+    assert not native.available(torch.complex64)
+    assert not native.available(torch.bfloat16)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.parametrize("instructions", INSTRUCTIONS)
+def test_every_instruction_set(instructions, library, tmp_path):
+    needed = INSTRUCTIONS[instructions]
+    if needed is not None and needed not in flags():
+        pytest.skip(f"this processor has no {instructions}")
+    sys.path.insert(0, str(ROOT))
+    try:
+        from hatch_build import NATIVE, compile_library
+    finally:
+        sys.path.pop(0)
+    path = tmp_path / "library.so"
+    compile_library(ROOT / NATIVE / "roots.c", path, f"-DBEST(f)=f##_{instructions}")
+    library(path)
+    for dtype in (torch.float32, torch.float64):
+        eps = torch.finfo(dtype).eps
+        # Sizes around the tiles of all of them.
+        for n in (1, 3, 4, 5, 8, 15, 16, 17, 24, 31, 33, 47, 48, 50, 64, 65, 80, 100, 128, 130):
+            A = with_eigenvalues(spectrum("log", n, 30.0)).to(dtype)[None]
+            G, H = random_like(A), random_like(A, 2)
+            S, R = roots(A)
+            assert error(S, exact_root(A)) < 20 * eps
+            assert error(R, exact_inverse_root(A)) < 40 * eps
+            true = exact_gradient(A, G) + exact_gradient(A, H, inverse=True)
+            assert error(native.solve(S, R, G, H, 0.0), true) < 200 * eps
+
+
+def test_any_layout():
+    n = 20
+    A = torch.stack([with_eigenvalues(spectrum("log", n, 1e2), k) for k in range(3)]).float()
+    skew = random_like(A).triu(1)
+    A = A + skew - skew.mT
+    S, R = roots(A)
+    G = random_like(A)
+    X = native.solve(S, R, G, None, 0.0)
+    inside = partial(torch.nn.functional.pad, pad=(3, 5, 2, 4))
+    for strange in (lambda T: T.permute(1, 2, 0).contiguous().permute(2, 0, 1), lambda T: inside(T)[:, 2:-4, 3:-5]):
+        assert not strange(A).is_contiguous()
+        assert all(torch.equal(left, right) for left, right in zip(roots(strange(A)), (S, R), strict=True))
+        assert torch.equal(native.solve(S, R, strange(G), None, 0.0), X)
+    assert torch.equal(roots(A[1].expand(3, n, n))[0], S[1].expand(3, n, n))
+    ones = torch.ones(()).expand(3, n, n)
+    assert torch.equal(native.solve(S, R, ones, None, 0.0), native.solve(S, R, ones.contiguous(), None, 0.0))
+
+
+def test_transposes_are_the_same():
+    A = random_like(torch.empty(2, 9, 9)) + 9 * torch.eye(9)
+    assert torch.equal(roots(A)[0], roots(A.mT)[0])
+
+
+def test_one_root_alone():
+    A = with_eigenvalues(spectrum("log", 12, 1e3)).float()[None]
+    S, R = roots(A)
+    schedules = native_schedules(A.dtype)
+    assert torch.equal(native.roots(A, 0.0, schedules, invsqrt=False)[0], S)
+    assert torch.equal(native.roots(A, 0.0, schedules, sqrt=False)[1], R)
+
+
+@pytest.mark.parametrize("ridge", [0.1, 1e6, 1e30])
+def test_ridge(ridge):
+    """Relative to the mean eigenvalue, however large."""
+    A = with_eigenvalues(spectrum("log", 10, 10.0)).float()[None]
+    whole = A.double() + ridge * A.double().diagonal(dim1=-2, dim2=-1).mean() * torch.eye(10, dtype=torch.float64)
+    S, R = roots(A, ridge)
+    assert error(S, exact_root(whole)) < 20 * torch.finfo(A.dtype).eps
+    assert error(R, exact_inverse_root(whole)) < 20 * torch.finfo(A.dtype).eps
+
+
+def test_products_are_counted():
+    A = torch.eye(8).repeat(6, 1, 1)
+    with matroot.count_operations() as once, matroot.count_operations(matrices=3) as each:
+        roots(A)
+    assert once.products == 7  # X^2, X Z, and five for one more step
+    assert each.products == 14
+
+
+@pytest.mark.parametrize("path", ["missing.so", "broken.so"])
+def test_without_it_everything_works(path, library, tmp_path):
+    (tmp_path / "broken.so").write_text("not a library")
+    library(tmp_path / path)
+    A = torch.stack([with_eigenvalues(spectrum("log", 24, 1e2), k) for k in range(40)]).float()
+    plan = matroot.choose(A)
+    assert plan.method == matroot.Eigen()
+    eps = torch.finfo(A.dtype).eps
+    for method in ("auto", "minimax"):
+        assert error(matroot.sqrtm(A, method), exact_root(A)) < 100 * eps
+    assert not matroot.choose(A, "minimax").fused

@@ -39,7 +39,7 @@ def choose(A: Tensor, method: str | Method = "auto", gradient: str | Gradient | 
                                   n^2 batch >= 2^14,
                                   2^16 below n = 24
     CPU, otherwise                any                    ``Eigen``, ``Exact``
-    CUDA, real float32 and half   n <= 64                ``Minimax``, ``Smith``
+    CUDA, real float32 and half   n <= 1024              ``Minimax``, ``Smith``
     other devices, CUDA otherwise any                    ``Minimax``, ``Krylov``
     ============================  =====================  ======================
 

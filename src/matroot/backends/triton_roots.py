@@ -11,7 +11,7 @@ Schedules = tuple[tuple[tuple[float, ...], ...], ...]
 """For easy, middling and hard matrices: six steps of five coefficients, the last of them Taylor's."""
 
 LARGEST = 1024
-"""Beyond it libraries' products are as fast."""
+"""Larger matrices take other ways."""
 
 _ON_CHIP = 64
 """Matrices of this size still fit on chip, one a program; larger ones are shared by a group of programs."""
@@ -91,14 +91,9 @@ def _groups(A: Tensor) -> tuple[tuple[int], tuple[Any, ...], dict[str, Any]]:
     tile = 32 if n <= 128 else 64  # of the size alone, so that results do not depend on the batch
     across = -(-n // tile)
     size = across * tile
-    half = across * (across + 1) // 2
-    bytes_per_group = 4 * BUFFERS.value * size * size
     programs = _RESIDENT * _multiprocessors(A.device)
-    groups = max(1, min(batch, programs, _CACHE // bytes_per_group))
-    # As many rounds for the tiles of a half as there must be, with as few programs as that takes.
-    rounds = -(-half // (programs // groups))
-    group = -(-half // rounds) if A.is_cuda else 1
-    groups = min(batch, programs // group)
+    cached = _CACHE // (4 * BUFFERS.value * size * size)
+    group, groups = _shape(across, batch, programs, cached) if A.is_cuda else (1, 1)
     slots = 1 << (across * across - 1).bit_length()
     memory = (
         torch.empty(groups, BUFFERS.value, size, size, dtype=torch.float32, device=A.device),
@@ -119,6 +114,22 @@ def _groups(A: Tensor) -> tuple[tuple[int], tuple[Any, ...], dict[str, Any]]:
         "launch_cooperative_grid": group > 1,  # programs wait for each other: all must be there
     }
     return (groups * group,), memory, options
+
+
+@cache
+def _shape(across: int, batch: int, programs: int, cached: int) -> tuple[int, int]:
+    """Programs in a group, and groups: those with the fewest rounds of tiles, then the fewest programs."""
+    half, full = across * (across + 1) // 2, across * across
+
+    def groups(group: int) -> int:
+        return min(batch, programs // group, max(1, cached))
+
+    def cost(group: int) -> int:
+        rounds = sum(often * -(-tiles // group) for often, tiles in ((8, half), (3, 2 * half), (3, full)))
+        return rounds * -(-batch // groups(group))
+
+    group = min(range(1, min(programs, 2 * full) + 1), key=cost)
+    return group, groups(group)
 
 
 def _precision(A: Tensor) -> str:

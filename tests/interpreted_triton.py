@@ -78,13 +78,13 @@ def test_any_condition_in_tiles(kind, condition):
 
 
 def test_tiles_take_any_input():
-    """In one batch: asymmetric and very large, very small, zero, NaN, infinite, indefinite; strided, with a ridge."""
+    """In one batch: asymmetric and very large, very small, zero, NaN, infinite; strided, with a ridge."""
     n, eye = 65, torch.eye(65)
-    A = wishart(1, n).float().repeat(6, 1, 1)
+    A = wishart(1, n).float().repeat(5, 1, 1)
     skew = torch.randn(n, n, generator=torch.Generator().manual_seed(0))
     A[0] = (A[0] + skew - skew.mT) * 4.0**60
     A[1] *= 4.0**-60
-    A[2], A[3, 0, 64], A[4, 1, 1], A[5] = 0, float("nan"), float("inf"), -A[5]
+    A[2], A[3, 0, 64], A[4, 1, 1] = 0, float("nan"), float("inf")
     mean = A.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None]
     full = A[:2] + 0.25 * mean[:2] * eye
     S, R = roots(A.permute(1, 2, 0).contiguous().permute(2, 0, 1), 0.25)

@@ -101,17 +101,17 @@ def _groups(A: Tensor) -> tuple[tuple[int], tuple[Any, ...], dict[str, Any]]:
         torch.zeros(groups, LINE.value, dtype=torch.int32, device=A.device),
         batch,
         groups,
+        group,
     )
     options = {
         "SIZE": size,
         "TILE": tile,
         "DEPTH": 32,
         "SLOTS": slots,
-        "GROUP": group,
         "PRECISION": _precision(A),
         "num_warps": 4,
         "num_stages": 3,
-        "launch_cooperative_grid": group > 1,  # programs wait for each other: all must be there
+        "launch_cooperative_grid": True,  # programs wait for each other: all must be there
     }
     return (groups * group,), memory, options
 

@@ -24,29 +24,33 @@ from .triton_tiles import (
 )
 
 
-@triton.jit
+# The shape of the groups is no reason to compile again.
+@triton.jit(do_not_specialize=["batch", "groups", "members"])
 def tiled_roots_kernel(
-    A, S, R, table, scratch, sums, counters, batch, groups, n, stride_batch, stride_row, stride_column, ridge, widest,
-    SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr, SLOTS: tl.constexpr, GROUP: tl.constexpr,
-    PRECISION: tl.constexpr,
+    A, S, R, table, scratch, sums, counters, batch, groups, members,
+    n, stride_batch, stride_row, stride_column, ridge, widest,
+    SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr, SLOTS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """``roots_kernel`` of ``triton_kernels`` for ``batch`` matrices; those of a group are ``groups`` apart."""
+    """``roots_kernel`` of ``triton_kernels`` for ``batch`` matrices, each shared by ``members`` programs.
+
+    The scratch holds BUFFERS matrices for each of the ``groups``, the sums SUMS rows of SLOTS; counters start at zero.
+    """
     AREA: tl.constexpr = SIZE * SIZE
     TILES: tl.constexpr = SIZE // TILE
     FULL: tl.constexpr = TILES * TILES
     HALF: tl.constexpr = TILES * (TILES + 1) // 2
-    group = tl.program_id(0) // GROUP
-    rank = tl.program_id(0) % GROUP
+    group = tl.program_id(0) // members
+    rank = tl.program_id(0) % members
     X = scratch + group.to(tl.int64) * (BUFFERS * AREA)
     M = X + AREA
     sums += group * (SUMS * SLOTS)
     counter = counters + group * LINE
-    due = GROUP + 0 * rank
+    due = members
     blank = tl.zeros((TILE, TILE), tl.float32)
     sharp = 0.0081  # (12 eps/(63/256))^(2/5)
     for matrix in range(group, batch, groups):
         source = A + tl.cast(matrix, tl.int64) * stride_batch
-        for t in range(rank, HALF, GROUP):
+        for t in range(rank, HALF, members):
             i, j = corner(t)
             row, column = index(i, j, TILE)
             inside = (row < n) & (column < n)
@@ -59,7 +63,7 @@ def tiled_roots_kernel(
             trace = _total(identity(i, j, n, TILE) * (x * tl.exp2(-half)) * tl.exp2(half - octave(size)))
             tl.store(sums + 2 * SLOTS + t, trace)
             store(X, x, i, j, True, SIZE, TILE)
-        due = meet(counter, due, GROUP)
+        due = meet(counter, due, members)
 
         # Scaled by a power of two, in two factors, so that no power leaves the range of float32; X keeps its scale
         # in memory. The identity times ``more`` is added to it wherever it is used.
@@ -81,7 +85,7 @@ def tiled_roots_kernel(
             # Y, Z are one pair of buffers, Q and P the other; new Y and Z take the place of Q and P.
             Y = X + (2 + 2 * flip) * AREA
             Q = X + (4 - 2 * flip) * AREA
-            for t in range(rank, HALF, GROUP):
+            for t in range(rank, HALF, members):
                 i, j, weight = tile(t, True, TILES)
                 eye = identity(i, j, n, TILE)
                 square = polynomial(
@@ -93,7 +97,7 @@ def tiled_roots_kernel(
                 tl.store(sums + 4 * SLOTS + t, weight * _total(x * x))
                 tl.store(sums + 5 * SLOTS + t, weight * _total(square * square))
                 store(Q, square, i, j, True, SIZE, TILE)
-            due = meet(counter, due, GROUP)
+            due = meet(counter, due, members)
             m1 = collect(sums + 3 * SLOTS, HALF, SLOTS) / n
             m2 = collect(sums + 4 * SLOTS, HALF, SLOTS) / n
             m4 = collect(sums + 5 * SLOTS, HALF, SLOTS) / n
@@ -110,32 +114,32 @@ def tiled_roots_kernel(
             z2 = tl.load(steps + 2) * root * inverse * inverse
             z1 = tl.load(steps + 1) * root * inverse
             z0 = tl.load(steps) * root + z1 * more
-            for t in range(rank, HALF, GROUP):
+            for t in range(rank, HALF, members):
                 i, j = corner(t)
                 y = polynomial(X, Q, i, j, n, down, further, z0, z1, z2, True, SIZE, TILE, DEPTH, PRECISION)
                 z = z1 * (load(X, i, j, SIZE, TILE) * down * further) + z2 * load(Q, i, j, SIZE, TILE)
                 z += z0 * identity(i, j, n, TILE)
                 store(Y, y + more * z, i, j, True, SIZE, TILE)
                 store(Y + AREA, z, i, j, True, SIZE, TILE)
-            due = meet(counter, due, GROUP)
+            due = meet(counter, due, members)
 
             step = 1
             going = theta == theta
             while going:
                 Y = X + (2 + 2 * flip) * AREA
                 Q = X + (4 - 2 * flip) * AREA
-                for t in range(rank, count, GROUP):
+                for t in range(rank, count, members):
                     i, j, weight = tile(t, easy, TILES)
                     m = product(blank, Y + AREA, Y, i, j, SIZE, TILE, DEPTH, PRECISION)
                     off = m - identity(i, j, n, TILE)
                     tl.store(sums + 6 * SLOTS + t, weight * _total(off * off))
                     store(M, m, i, j, easy, SIZE, TILE)
-                due = meet(counter, due, GROUP)
+                due = meet(counter, due, members)
                 gap = collect(sums + 6 * SLOTS, count, SLOTS)
                 done = gap < sharp
                 # The last step of every schedule is as good as Taylor's once the gap is small, and follows it.
                 c = steps + tl.where(done, STEPS - 1, tl.minimum(step, STEPS - 1)) * 5
-                for t in range(rank, count, GROUP):
+                for t in range(rank, count, members):
                     i, j, weight = tile(t, easy, TILES)
                     eye = identity(i, j, n, TILE)
                     square = product(blank, M, M, i, j, SIZE, TILE, DEPTH, PRECISION)
@@ -145,17 +149,17 @@ def tiled_roots_kernel(
                     store(Q, square, i, j, easy, SIZE, TILE)
                     p = tl.load(c + 4) * square + tl.load(c + 3) * m + tl.load(c + 2) * eye
                     store(Q + AREA, p, i, j, easy, SIZE, TILE)
-                due = meet(counter, due, GROUP)
+                due = meet(counter, due, members)
                 # From its third step on the first schedule is Taylor's whatever the gap: here the largest deviation
                 # counts, which (I - M)^2 shows better if there are many.
                 done = done | ((schedule == 0) & (step > 1) & (collect(sums + 7 * SLOTS, count, SLOTS) < sharp * sharp))
-                for t in range(rank, count, GROUP):
+                for t in range(rank, count, members):
                     i, j, weight = tile(t, easy, TILES)
                     m = tl.load(c + 1) * load(M, i, j, SIZE, TILE) + tl.load(c) * identity(i, j, n, TILE)
                     m = product(m, Q + AREA, Q, i, j, SIZE, TILE, DEPTH, PRECISION)
                     store(M, m, i, j, easy, SIZE, TILE)
-                due = meet(counter, due, GROUP)
-                for t in range(rank, 2 * HALF, GROUP):
+                due = meet(counter, due, members)
+                for t in range(rank, 2 * HALF, members):
                     i, j = corner(t % HALF)
                     left = tl.where(t < HALF, Y, M)
                     right = tl.where(t < HALF, M, Y + AREA)
@@ -165,7 +169,10 @@ def tiled_roots_kernel(
                         y = product(blank, left, right, j, i, SIZE, TILE, DEPTH, PRECISION)
                         x = 0.5 * (x + tl.trans(y))
                     store(tl.where(t < HALF, Q, Q + AREA), x, i, j, True, SIZE, TILE)
-                due = meet(counter, due, GROUP)
+                if done:
+                    tl.debug_barrier()  # every program goes on with its own tiles
+                else:
+                    due = meet(counter, due, members)
                 flip = 1 - flip
                 step += 1
                 going = (not done) & (step < tl.where(easy, 4, 12)) & (gap < 1e6)
@@ -183,7 +190,7 @@ def tiled_roots_kernel(
         poison = tl.where((spread == 0) & (done | (size == 0)), 0.0, float("nan"))
         scale = tl.sqrt(0.5 * tl.exp2(exponent - 2 * half)) * tl.exp2(half)
         keep = tl.where(size > 0, 1.0, 0.0)
-        for t in range(rank, 2 * HALF, GROUP):
+        for t in range(rank, 2 * HALF, members):
             i, j = corner(t % HALF)
             x = load(X + (2 + 2 * flip + t // HALF) * AREA, i, j, SIZE, TILE)
             x = keep * tl.where(t < HALF, scale, 1 / scale) * x + poison

@@ -22,19 +22,20 @@ from .triton_tiles import (
 )
 
 
-@triton.jit
+# The shape of the groups is no reason to compile again.
+@triton.jit(do_not_specialize=["batch", "groups", "members"])
 def tiled_smith_kernel(
-    S, R, GS, GR, out, scratch, sums, counters, batch, groups, n, ridge,
+    S, R, GS, GR, out, scratch, sums, counters, batch, groups, members, n, ridge,
     HAS_S: tl.constexpr, HAS_R: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr,
-    SLOTS: tl.constexpr, GROUP: tl.constexpr, PRECISION: tl.constexpr,
+    SLOTS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """``smith_kernel`` of ``triton_kernels`` for ``batch`` matrices; those of a group are ``groups`` apart."""
+    """``smith_kernel`` of ``triton_kernels`` for ``batch`` matrices, each shared by ``members`` programs."""
     AREA: tl.constexpr = SIZE * SIZE
     TILES: tl.constexpr = SIZE // TILE
     FULL: tl.constexpr = TILES * TILES
     HALF: tl.constexpr = TILES * (TILES + 1) // 2
-    group = tl.program_id(0) // GROUP
-    rank = tl.program_id(0) % GROUP
+    group = tl.program_id(0) // members
+    rank = tl.program_id(0) % members
     first = scratch + group.to(tl.int64) * (BUFFERS * AREA)
     C = first + AREA  # at last X
     V = first + 3 * AREA
@@ -42,12 +43,12 @@ def tiled_smith_kernel(
     W = first + 5 * AREA
     sums += group * (SUMS * SLOTS)
     counter = counters + group * LINE
-    due = GROUP + 0 * rank
+    due = members
     blank = tl.zeros((TILE, TILE), tl.float32)
     wanted = 1e-6
     for matrix in range(group, batch, groups):
         inverse = first
-        for t in range(rank, HALF, GROUP):
+        for t in range(rank, HALF, members):
             i, j, weight = tile(t, True, TILES)
             s = 0.5 * twice(S, matrix, i, j, n, TILE)
             r = 0.5 * twice(R, matrix, i, j, n, TILE)
@@ -56,7 +57,7 @@ def tiled_smith_kernel(
             store(inverse, r, i, j, True, SIZE, TILE)
             store(V, s, i, j, True, SIZE, TILE)
             store(C, twice(GR if HAS_R else GS, matrix, i, j, n, TILE), i, j, True, SIZE, TILE)
-        due = meet(counter, due, GROUP)
+        due = meet(counter, due, members)
         norm = collect(sums, HALF, SLOTS)
         zero = norm == 0
         mu = tl.sqrt(tl.sqrt(norm) / tl.sqrt(collect(sums + SLOTS, HALF, SLOTS)))
@@ -64,18 +65,18 @@ def tiled_smith_kernel(
 
         RC = first + 2 * AREA
         if HAS_R:
-            for t in range(rank, FULL, GROUP):
+            for t in range(rank, FULL, members):
                 x = product(blank, inverse, C, t // TILES, t % TILES, SIZE, TILE, DEPTH, PRECISION)
                 store(RC, mu * x, t // TILES, t % TILES, False, SIZE, TILE)
-            due = meet(counter, due, GROUP)
-            for t in range(rank, HALF, GROUP):
+            due = meet(counter, due, members)
+            for t in range(rank, HALF, members):
                 i, j = corner(t)
                 x = product(blank, RC, inverse, i, j, SIZE, TILE, DEPTH, PRECISION) * (-1 / mu)
                 if HAS_S:
                     x += twice(GS, matrix, i, j, n, TILE)
                 store(C, x, i, j, True, SIZE, TILE)
-            due = meet(counter, due, GROUP)
-        for t in range(rank, FULL + HALF, GROUP):
+            due = meet(counter, due, members)
+        for t in range(rank, FULL + HALF, members):
             if t < FULL:
                 x = product(blank, inverse, C, t // TILES, t % TILES, SIZE, TILE, DEPTH, PRECISION)
                 store(RC, mu * x, t // TILES, t % TILES, False, SIZE, TILE)
@@ -83,8 +84,8 @@ def tiled_smith_kernel(
                 i, j = corner(t - FULL)
                 x = load(V, i, j, SIZE, TILE) / mu + mu * load(inverse, i, j, SIZE, TILE)
                 store(V, x - 2 * identity(i, j, n, TILE), i, j, True, SIZE, TILE)
-        due = meet(counter, due, GROUP)
-        for t in range(rank, 2 * HALF, GROUP):
+        due = meet(counter, due, members)
+        for t in range(rank, 2 * HALF, members):
             i, j, weight = tile(t % HALF, True, TILES)
             left = tl.where(t < HALF, RC, V)
             right = tl.where(t < HALF, inverse, V)
@@ -99,7 +100,7 @@ def tiled_smith_kernel(
                 tl.store(slot + 2 * SLOTS, weight * _total(v * x))
                 tl.store(slot + 3 * SLOTS, weight * _total(x * x))
             store(tl.where(t < HALF, C, Q), x, i, j, True, SIZE, TILE)
-        due = meet(counter, due, GROUP)
+        due = meet(counter, due, members)
 
         # The bound is the tighter around the mean.
         m1 = collect(sums + 2 * SLOTS, HALF, SLOTS) / n
@@ -121,14 +122,14 @@ def tiled_smith_kernel(
         k1 += 2 * least * k2
         error = h * unit
         K = first
-        for t in range(rank, HALF, GROUP):
+        for t in range(rank, HALF, members):
             i, j = corner(t)
             eye = identity(i, j, n, TILE)
             k = k0 * eye + k1 * load(V, i, j, SIZE, TILE) + k2 * load(Q, i, j, SIZE, TILE)
             x = polynomial(V, Q, i, j, n, 1.0, 1.0, k0, k1, k2, True, SIZE, TILE, DEPTH, PRECISION)
             store(K, k, i, j, True, SIZE, TILE)
             store(W, 2 * eye - x - least * k, i, j, True, SIZE, TILE)
-        due = meet(counter, due, GROUP)
+        due = meet(counter, due, members)
         flip = 0 * rank
         going = error == error
         while going:
@@ -136,44 +137,44 @@ def tiled_smith_kernel(
             K = first + 2 * flip * AREA
             gain = 2 / (2 - error * error)
             flip = 1 - flip
-            for t in range(rank, HALF, GROUP):
+            for t in range(rank, HALF, members):
                 i, j = corner(t)
                 x = product(blank, K, W, i, j, SIZE, TILE, DEPTH, PRECISION)
                 store(first + 2 * flip * AREA, gain * x, i, j, True, SIZE, TILE)
-            due = meet(counter, due, GROUP)
+            due = meet(counter, due, members)
             error *= 0.5 * gain * error
             going = error > wanted
             if going:
                 K = first + 2 * flip * AREA
-                for t in range(rank, HALF, GROUP):
+                for t in range(rank, HALF, members):
                     i, j = corner(t)
                     x = least * load(K, i, j, SIZE, TILE) - 2 * identity(i, j, n, TILE)
                     x = product(x, V, K, i, j, SIZE, TILE, DEPTH, PRECISION)
                     store(W, -x, i, j, True, SIZE, TILE)
-                due = meet(counter, due, GROUP)
+                due = meet(counter, due, members)
 
         # With F = I - 2 p K and H = F K the first two terms are K C K + H C H, and K^2 makes both H and F^2.
         K = first + 2 * flip * AREA
         HC = first + 2 * (1 - flip) * AREA
-        for t in range(rank, HALF, GROUP):
+        for t in range(rank, HALF, members):
             i, j = corner(t)
             x = product(blank, K, K, i, j, SIZE, TILE, DEPTH, PRECISION)
             k = load(K, i, j, SIZE, TILE)
             store(V, k - 2 * p * x, i, j, True, SIZE, TILE)
             store(Q, identity(i, j, n, TILE) - 4 * p * (k - p * x), i, j, True, SIZE, TILE)
-        due = meet(counter, due, GROUP)
-        for t in range(rank, 2 * FULL, GROUP):
+        due = meet(counter, due, members)
+        for t in range(rank, 2 * FULL, members):
             i, j, weight = tile(t % FULL, False, TILES)
             x = product(blank, tl.where(t < FULL, K, V), C, i, j, SIZE, TILE, DEPTH, PRECISION)
             store(tl.where(t < FULL, W, HC), x, i, j, False, SIZE, TILE)
-        due = meet(counter, due, GROUP)
-        for t in range(rank, HALF, GROUP):
+        due = meet(counter, due, members)
+        for t in range(rank, HALF, members):
             i, j = corner(t)
             x = product(blank, W, K, i, j, SIZE, TILE, DEPTH, PRECISION)
             x = product(x, HC, V, i, j, SIZE, TILE, DEPTH, PRECISION)
             tl.store(sums + 6 * SLOTS + t, _total(x * identity(i, j, n, TILE)))
             store(C, x, i, j, True, SIZE, TILE)
-        due = meet(counter, due, GROUP)
+        due = meet(counter, due, members)
         factor = (p - 2) / (p + 2)
         factor *= factor
         flip = 0 * rank
@@ -181,21 +182,22 @@ def tiled_smith_kernel(
             F = Q - flip * AREA  # V is free
             flip = 1 - flip
             factor *= factor
-            for t in range(rank, FULL + tl.where(factor * factor > wanted, HALF, 0), GROUP):
+            for t in range(rank, FULL + tl.where(factor * factor > wanted, HALF, 0), members):
                 i, j, weight = tile(tl.where(t < FULL, t, t - FULL), t >= FULL, TILES)
                 x = product(blank, F, tl.where(t < FULL, C, F), i, j, SIZE, TILE, DEPTH, PRECISION)
                 store(tl.where(t < FULL, W, Q - flip * AREA), x, i, j, t >= FULL, SIZE, TILE)
-            due = meet(counter, due, GROUP)
-            for t in range(rank, HALF, GROUP):
+            due = meet(counter, due, members)
+            for t in range(rank, HALF, members):
                 i, j = corner(t)
                 x = product(load(C, i, j, SIZE, TILE), W, F, i, j, SIZE, TILE, DEPTH, PRECISION)
                 tl.store(sums + 6 * SLOTS + t, _total(x * identity(i, j, n, TILE)))
                 store(C, x, i, j, True, SIZE, TILE)
-            due = meet(counter, due, GROUP)
+            due = meet(counter, due, members)
 
         scale = tl.where(zero, 0.0, p / mu)
         share = (ridge / n) * collect(sums + 6 * SLOTS, HALF, SLOTS)
-        for t in range(rank, HALF, GROUP):
+        for t in range(rank, HALF, members):
             i, j = corner(t)
             x = load(C, i, j, SIZE, TILE) + share * identity(i, j, n, TILE)
             deliver(out + tl.cast(matrix, tl.int64) * n * n, scale * x, i, j, n, TILE)
+        tl.debug_barrier()  # the next matrix takes the place

@@ -15,15 +15,14 @@ LINE = tl.constexpr(32)  # counters lie in cache lines of their own
 
 
 @triton.jit
-def meet(counter, due, GROUP: tl.constexpr):
+def meet(counter, due, members):
     """Wait for the group; what its programs wrote is then there to read."""
     tl.debug_barrier()
-    if GROUP > 1:
-        seen = tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") + 1
-        while seen < due:
-            seen = tl.atomic_add(counter, 0, sem="acquire", scope="gpu")
-        tl.debug_barrier()
-    return due + GROUP
+    seen = tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") + 1
+    while seen < due:
+        seen = tl.atomic_add(counter, 0, sem="acquire", scope="gpu")
+    tl.debug_barrier()
+    return due + members
 
 
 @triton.jit
@@ -43,7 +42,7 @@ def tile(t, half, TILES: tl.constexpr):
 
 
 @triton.jit
-def index(i, j, TILE: tl.constexpr):
+def index(i, j, TILE: tl.constexpr) -> tuple:
     lane = tl.arange(0, TILE)
     return (i * TILE + lane)[:, None], (j * TILE + lane)[None, :]
 

@@ -5,6 +5,8 @@ tiles of a product among them and meet after it. Every sum is taken from the sam
 them, so that they decide alike and results do not depend on their number. Of results that are symmetric but for
 rounding, only the tiles on and below the diagonal are made.
 """
+# pyright: reportGeneralTypeIssues=false
+# Triton declares that calls of kernel functions never return.
 
 import triton
 import triton.language as tl

@@ -143,7 +143,7 @@ def tiled_smith_kernel(
                 store(first + 2 * flip * AREA, gain * x, i, j, True, SIZE, TILE)
             due = meet(counter, due, members)
             error *= 0.5 * gain * error
-            going = error > wanted
+            going = error > 0.7 * wanted  # counts twice
             if going:
                 K = first + 2 * flip * AREA
                 for t in range(rank, HALF, members):

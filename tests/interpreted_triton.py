@@ -23,15 +23,17 @@ def test_this_is_the_interpreter():
     assert triton.knobs.runtime.interpret
 
 
-@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 33, 64])
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 33, 64, 65, 130])
 def test_roots_and_gradients(n):
-    A, GS, GR = wishart(2, n, samples=2 * n + 4).float(), symmetric(2, n).float(), symmetric(2, n, seed=2).float()
+    k = 2 if n <= 64 else 1
+    A, GS, GR = wishart(k, n, samples=2 * n + 4).float(), symmetric(k, n).float(), symmetric(k, n, seed=2).float()
     S, R = roots(A)
     assert error(S, exact_root(A)) < 8 * EPS
     assert error(R, exact_inverse_root(A)) < 16 * EPS
     root, inverse = exact_gradient(A, GS), exact_gradient(A, GR, inverse=True)
-    assert error(triton_roots.solve(S, R, GS, None, 0.0), root) < 32 * EPS
-    assert error(triton_roots.solve(S, R, None, GR, 0.0), inverse) < 64 * EPS
+    if n <= 64:
+        assert error(triton_roots.solve(S, R, GS, None, 0.0), root) < 32 * EPS
+        assert error(triton_roots.solve(S, R, None, GR, 0.0), inverse) < 64 * EPS
     assert error(triton_roots.solve(S, R, GS, GR, 0.0), root + inverse) < 64 * EPS
 
 
@@ -61,6 +63,44 @@ def test_bad_matrices_harm_no_other():
     assert torch.isnan(X[2:5]).all()
     assert not X[1].any()
     assert torch.isfinite(X[[0, 5, 6]]).all()
+
+
+@pytest.mark.parametrize(("kind", "condition"), [("log", 1e6), ("one-small", 1e4)])
+def test_any_condition_in_tiles(kind, condition):
+    """A matrix that does not look easy, and one that only looks so and is done again with care."""
+    A = with_spectrum(kind, 1, 65, condition).float()
+    S, R = roots(A)
+    assert error(S, exact_root(A)) < 5 * EPS * condition**0.5
+    assert error(R, exact_inverse_root(A)) < 5 * EPS * condition
+    if kind == "log":
+        G = symmetric(1, 65).float()
+        assert error(triton_roots.solve(S, R, G, None, 0.0), exact_gradient(A, G)) < 5 * EPS * condition
+
+
+def test_tiles_take_any_input():
+    """In one batch: asymmetric and very large, very small, zero, NaN, infinite; strided, with a ridge."""
+    n, eye = 65, torch.eye(65)
+    A = wishart(1, n).float().repeat(5, 1, 1)
+    skew = torch.randn(n, n, generator=torch.Generator().manual_seed(0))
+    A[0] = (A[0] + skew - skew.mT) * 4.0**60
+    A[1] *= 4.0**-60
+    A[2], A[3, 0, 64], A[4, 1, 1] = 0, float("nan"), float("inf")
+    mean = A.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None]
+    full = A[:2] + 0.25 * mean[:2] * eye
+    S, R = roots(A.permute(1, 2, 0).contiguous().permute(2, 0, 1), 0.25)
+    assert error(S[:2], exact_root(full)) < 8 * EPS
+    assert error(R[:2], exact_inverse_root(full)) < 8 * EPS
+    for root in (S, R):
+        assert torch.equal(root[:2], root[:2].mT)
+        assert not root[2].any()
+        assert torch.isnan(root[3:]).all()
+    G = symmetric(1, n).float()
+    true = exact_gradient(full[1:], G)
+    true = true + 0.25 * true.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None] * eye
+    X = triton_roots.solve(S[1:4], R[1:4], G.repeat(3, 1, 1), None, 0.25)
+    assert error(X[:1], true) < 32 * EPS
+    assert not X[1].any()
+    assert torch.isnan(X[2]).all()
 
 
 def test_singular_matrices_are_shifted():
@@ -99,8 +139,9 @@ def test_ridge():
     assert error(triton_roots.solve(S, R, G, None, 0.25), true) < 32 * EPS
 
 
-def test_half_input():
-    A = wishart(2, 12).half()
+@pytest.mark.parametrize("n", [12, 65])
+def test_half_input(n):
+    A = wishart(1, n).half()
     S, _ = roots(A)
     assert S.dtype == torch.float32
     assert error(S, exact_root(A.float())) < 16 * EPS

@@ -8,7 +8,16 @@ import torch
 import matroot
 from matroot.backends import eager
 
-from .matrices import FUNCTIONS, error, exact_gradient, exact_root, spectrum, wishart, with_eigenvalues
+from .matrices import (
+    FUNCTIONS,
+    error,
+    exact_gradient,
+    exact_inverse_root,
+    exact_root,
+    spectrum,
+    wishart,
+    with_eigenvalues,
+)
 from .pairs import CASES, NAMED
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -105,6 +114,21 @@ def test_no_synchronisation(pair, name, dtype):
         torch.cuda.set_sync_debug_mode("default")
 
 
+@pytest.mark.parametrize("n", [32, 100, 256])
+def test_no_synchronisation_in_kernels(n):
+    A = wishart(8, n, dtype=torch.float32).cuda().requires_grad_()
+
+    def step():
+        return torch.autograd.grad(matroot.sqrtm(A, ridge=1e-3).sum(), A)
+
+    step()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        step()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_autocast(dtype):
     A = wishart(8, 32, dtype=torch.float32).cuda()
@@ -137,7 +161,7 @@ def test_scales(method, scale):
 # --- fused kernels -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 16, 17, 31, 48, 63, 64])
+@pytest.mark.parametrize("n", [1, 2, 7, 16, 17, 31, 48, 63, 64, 65, 100, 128, 200, 256, 512])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_auto_launches_one_kernel_each_way(n, dtype):
     A = wishart(5, n, samples=2 * n + 4, dtype=torch.float32).to(dtype)
@@ -148,7 +172,8 @@ def test_auto_launches_one_kernel_each_way(n, dtype):
         S, R = matroot.roots(X)
         (gradient,) = torch.autograd.grad(S, X, G.to(dtype).cuda())
     launched = {event.key: event.count for event in profile.key_averages()}
-    assert (launched["roots_kernel"], launched["smith_kernel"]) == (1, 1)
+    names = ("roots_kernel", "smith_kernel") if n <= 64 else ("tiled_roots_kernel", "tiled_smith_kernel")
+    assert [launched[name] for name in names] == [1, 1]
     assert S.dtype == R.dtype == gradient.dtype == dtype
     tolerance = 4 * torch.finfo(dtype).eps + 2e-6
     exact = A.float()
@@ -156,14 +181,60 @@ def test_auto_launches_one_kernel_each_way(n, dtype):
     assert error(gradient.cpu().float(), exact_gradient(exact, G.to(dtype).float())) < 2 * tolerance
 
 
+@pytest.mark.parametrize("n", [65, 100, 128, 200, 256, 512])
+@pytest.mark.parametrize("batch", [1, 3, 200])
+def test_groups_of_programs(n, batch):
+    """Whatever the size of the groups: exact, the same again, and the same in other company."""
+    few = wishart(min(batch, 3), n, dtype=torch.float32)
+    A = few.cuda().repeat(-(-batch // 3), 1, 1)[:batch]
+    G = wishart(1, n, seed=3, dtype=torch.float32).cuda().expand(batch, n, n)
+    first, again = ([*matroot.roots(X := A.clone().requires_grad_()), X] for _ in range(2))
+    found, repeated = (
+        [S.detach(), R.detach(), torch.autograd.grad((S, R), X, (G, G))[0]] for S, R, X in (first, again)
+    )
+    assert all(torch.equal(a, b) for a, b in zip(found, repeated, strict=True))
+    for T in found:
+        assert torch.equal(T, T.mT)
+        assert torch.equal(T[3:], T[:-3])
+    S, R, X = (T[: len(few)].cpu() for T in found)
+    H = G[: len(few)].cpu()
+    assert error(S, exact_root(few)) < 3e-6
+    assert error(R, exact_inverse_root(few)) < 3e-6
+    assert error(X, exact_gradient(few, H) + exact_gradient(few, H, inverse=True)) < 1e-5
+    alone = A[:1].clone().requires_grad_()
+    S, R = matroot.roots(alone)
+    (X,) = torch.autograd.grad((S, R), alone, (G[:1], G[:1]))
+    assert all(torch.equal(a.detach(), b[:1]) for a, b in zip((S, R, X), found, strict=True))
+
+
+@pytest.mark.parametrize("n", [65, 128, 256])
+def test_bad_matrices_in_groups_harm_no_other(n):
+    A = wishart(300, n, dtype=torch.float32).cuda()
+    bad = A.clone()
+    bad[3], bad[50, 1, n - 1], bad[51], bad[299, 0, 0] = 0, float("nan"), -bad[51], float("inf")
+    good = torch.ones(300, dtype=torch.bool)
+    good[[3, 50, 51, 299]] = False
+    found = []
+    for matrices in (A, bad):
+        X = matrices.clone().requires_grad_()
+        S = matroot.sqrtm(X)
+        (gradient,) = torch.autograd.grad(S, X, torch.ones_like(S))
+        found.append((S.detach(), gradient))
+    for right, other in zip(*found, strict=True):
+        assert torch.equal(right[good], other[good])
+        assert torch.isnan(other[[50, 51, 299]]).all()
+        assert not other[3].any()
+
+
 @pytest.mark.parametrize("kind", ["log", "clustered", "one-small", "one-large"])
 @pytest.mark.parametrize("kappa", [1e2, 1e4, 1e6])
-def test_fused_accuracy_at_any_condition(kind, kappa):
+@pytest.mark.parametrize("n", [64, 128, 256])
+def test_fused_accuracy_at_any_condition(kind, kappa, n):
     """Within twice what plain PyTorch reaches on the same matrices, or a dozen times u sqrt(kappa).
 
     The kernel cannot factor a matrix to learn its condition, and a schedule for a worse one costs digits.
     """
-    A = torch.stack([with_eigenvalues(spectrum(kind, 64, kappa), seed, torch.float32) for seed in range(4)])
+    A = torch.stack([with_eigenvalues(spectrum(kind, n, kappa), seed, torch.float32) for seed in range(4)])
     X, Y = A.cuda().requires_grad_(), A.cuda().requires_grad_()
     S, T = matroot.sqrtm(X), matroot.sqrtm(Y, "minimax", gradient="krylov")
     true = exact_root(A)
@@ -173,8 +244,9 @@ def test_fused_accuracy_at_any_condition(kind, kappa):
     assert error(gradient.cpu(), exact_gradient(A, torch.ones_like(A))) < 10 * 6e-8 * kappa
 
 
-def test_fused_kernels_in_a_graph_repeat_bit_for_bit():
-    A = wishart(16, 48, dtype=torch.float32).cuda().requires_grad_()
+@pytest.mark.parametrize("n", [48, 100, 256])
+def test_fused_kernels_in_a_graph_repeat_bit_for_bit(n):
+    A = wishart(16, n, dtype=torch.float32).cuda().requires_grad_()
 
     def step():
         return torch.autograd.grad(matroot.invsqrtm(A).sum(), A)[0]

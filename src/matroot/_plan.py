@@ -37,7 +37,7 @@ def choose(A: Tensor, method: str | Method = "auto", gradient: str | Gradient | 
     CPU, real float32 or float64  n <= 128, or n <= 256  ``Minimax``, ``Smith``
                                   and four matrices
     CPU, otherwise                any                    ``Eigen``, ``Exact``
-    CUDA, real float32 and half   n <= 64                ``Minimax``, ``Smith``
+    CUDA, real float32 and half   n <= 1024              ``Minimax``, ``Smith``
     other devices, CUDA otherwise any                    ``Minimax``, ``Krylov``
     ============================  =====================  ======================
 

@@ -60,3 +60,9 @@ def distance(found: Tensor, true: Tensor) -> Tensor:
     """Relative Frobenius distance per matrix, computed in float64."""
     norm = torch.linalg.matrix_norm
     return norm(found.double() - true) / norm(true)
+
+
+def worst_distance(found: Tensor, true: Tensor) -> float | None:
+    """The largest distance in a batch, to three digits; None where it is not finite."""
+    largest = distance(found, true).max()
+    return float(f"{largest.item():.2e}") if torch.isfinite(largest) else None

@@ -17,7 +17,7 @@ import matroot
 
 from .memory import extra_memory
 from .peers import EighRoot, PaperRoot
-from .problems import SPECTRA, covariances, distance, symmetric, value_and_gradient, with_spectrum
+from .problems import SPECTRA, covariances, symmetric, value_and_gradient, with_spectrum, worst_distance
 from .timing import Function, save, side_by_side, spread
 
 Result = dict[str, Any]
@@ -60,14 +60,9 @@ def _errors(A: Tensor, G: Tensor, solver: Any) -> Result:
         if not inverse:
             values, U = torch.linalg.eigh(A.double())
             true_value = (U * values.clamp_min(0).sqrt()[..., None, :]) @ U.mT
-        found[f"{name}_error"] = _number(distance(value, true_value).max())
-        found[f"{name}_gradient_error"] = _number(distance(gradient, true_gradient).max())
+        found[f"{name}_error"] = worst_distance(value, true_value)
+        found[f"{name}_gradient_error"] = worst_distance(gradient, true_gradient)
     return found
-
-
-def _number(value: Tensor) -> float | None:
-    """Three digits, or None where the exact answer does not exist."""
-    return float(f"{value.item():.2e}") if torch.isfinite(value) else None
 
 
 def _operations(A: Tensor, G: Tensor, solver: Any) -> Result:

@@ -17,6 +17,8 @@ from torch import Tensor
 import matroot
 
 Function = Callable[[Tensor], Tensor]
+Laps = dict[str, list[float]]
+"""Seconds under ``single``, of synchronised calls, and ``back_to_back``, a call of several in a row."""
 
 
 def seconds(work: Callable[[], object], device: str = "cpu") -> float:
@@ -52,6 +54,77 @@ def side_by_side(
     return times
 
 
+def back_to_back(work: Callable[[], object], calls: int, device: str = "cpu") -> float:
+    """Seconds a call of several in a row: on a GPU Python may run ahead of the device."""
+
+    def burst() -> None:
+        for _ in range(calls):
+            work()
+
+    return seconds(burst, device) / calls
+
+
+def race(
+    contestants: Mapping[str, Callable[[], object]], rounds: int, device: str = "cpu", patience: float = 1.5
+) -> tuple[dict[str, Laps], dict[str, str]]:
+    """Seconds of every contestant in turns, and why some have none.
+
+    A contestant that fails is out. One that has taken ``patience`` seconds gets no more turns, but has had one.
+    """
+    laps: dict[str, Laps] = {}
+    failures: dict[str, str] = {}
+    spent = dict.fromkeys(contestants, 0.0)
+    order = list(contestants)
+    for _ in range(rounds):
+        for name in order:
+            if name in failures or spent[name] > patience:
+                continue
+            start = time.perf_counter()
+            try:
+                single, burst = _turn(contestants[name], device)
+            except Exception as error:
+                failures[name] = reason(error)
+                continue
+            lap = laps.setdefault(name, {"single": [], "back_to_back": []})
+            lap["single"] += single
+            lap["back_to_back"].append(burst)
+            spent[name] += time.perf_counter() - start
+        order.reverse()
+    return laps, failures
+
+
+def _turn(work: Callable[[], object], device: str) -> tuple[list[float], float]:
+    """Single calls and a burst of 20, fewer where calls are slow."""
+    work()
+    once = seconds(work, device)
+    single = [seconds(work, device) for _ in range(3 if once < 0.1 else 1)]
+    return single, back_to_back(work, max(2, min(20, int(0.1 / once))), device)
+
+
+def replay(step: Callable[[], object], patience: float = 1.0) -> list[float]:
+    """Seconds of a step captured in a CUDA graph, from up to 30 replays of ten of them."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        step()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    # Threads of other libraries may go on with what they do.
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        for _ in range(10):
+            step()
+    graph.replay()
+    times: list[float] = []
+    start = time.perf_counter()
+    while len(times) < 3 or (len(times) < 30 and time.perf_counter() - start < patience):
+        times.append(seconds(graph.replay, "cuda") / 10)
+    return times
+
+
+def reason(error: Exception) -> str:
+    """What went wrong, on one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
+
+
 def spread(times: Sequence[float]) -> dict[str, float]:
     """Median, quartiles and least of some times, in milliseconds."""
     low, _, high = quantiles(times, n=4) if len(times) > 1 else (times[0],) * 3
@@ -76,10 +149,13 @@ def surroundings() -> dict[str, Any]:
     }
 
 
-def save(path: Path, command: str, results: Sequence[Mapping[str, Any]]) -> None:
-    """Write raw results with the command that makes them, whole or not at all, one result a line."""
+def save(path: Path, command: str, results: Sequence[Mapping[str, Any]], **facts: Any) -> None:
+    """Write raw results with the command that makes them, whole or not at all, one result a line.
+
+    ``facts`` are what the results have in common.
+    """
     lines = ",\n".join("  " + json.dumps(result) for result in results)
-    head = json.dumps({"command": command, "surroundings": surroundings()}, indent=1)
+    head = json.dumps({"command": command, "surroundings": surroundings(), **facts}, indent=1)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     partial.write_text(f'{head[:-2]},\n "results": [\n{lines}\n ]\n}}\n')

@@ -54,7 +54,7 @@ def test_auto_follows_its_table(shape, dtype, plan):
 
 def test_auto_elsewhere_multiplies():
     plan = matroot.choose(torch.empty(2, 8, 8, device="meta"))
-    assert (plan.method, plan.gradient, plan.fused) == (matroot.Minimax(), matroot.Krylov(), False)
+    assert (plan.method, plan.gradient, plan.backend) == (matroot.Minimax(), matroot.Krylov(), "torch")
 
 
 @pytest.mark.parametrize("batch", [1, 40])
@@ -77,9 +77,44 @@ def test_auto_goes_with_every_gradient(gradient):
 
 def test_a_plan_prints_as_a_sentence():
     plan = matroot.choose(torch.eye(64).expand(100, 64, 64))
-    assert str(plan).startswith("Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None), fused: ")
-    assert "100 matrices of size 64" in str(plan)
-    assert str(matroot.choose(torch.eye(2), "pade")).endswith("step by step: as asked")
+    words = "Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None) on backend native: "
+    assert str(plan).startswith(words)
+    assert str(matroot.choose(torch.eye(2), "pade")).endswith("on backend torch: as asked")
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "dtype", "arguments", "words"),
+    [
+        ("triton", "cpu", torch.float32, (), "the matrices are on cpu, not cuda"),
+        ("native", "meta", torch.float32, (), "the matrices are on meta, not cpu"),
+        ("native", "cpu", torch.float16, (), "compiled code is for float32 and float64"),
+        ("native", "cpu", torch.float32, ("pade",), "no compiled code for 'pade' with 'lyapunov'"),
+        ("native", "cpu", torch.float32, (matroot.Minimax(tolerance=0.1),), "no compiled code for 'minimax'"),
+        ("chunks", "cpu", torch.float32, ("minimax",), "chunks are for 'eigen' with 'exact'"),
+        ("chunks", "cpu", torch.complex64, (), "chunks are for float32 and float64"),
+    ],
+)
+def test_a_backend_that_cannot_says_why(backend, device, dtype, arguments, words):
+    B = torch.empty(2, 4, 4, device=device, dtype=dtype)
+    with pytest.raises(ValueError, match=f"backend '{backend}' cannot do this: {words}"):
+        matroot.sqrtm(B, *arguments, backend=backend)
+
+
+def test_no_backend_but_torch_works_inside_transforms():
+    with pytest.raises(ValueError, match=r"not inside torch\.func"):
+        torch.vmap(lambda B: matroot.sqrtm(B, backend="native"))(A.expand(2, *A.shape))
+
+
+def test_unknown_backend():
+    with pytest.raises(ValueError, match="valid names are auto, triton, native, chunks, torch"):
+        matroot.sqrtm(A, backend="cuda")
+
+
+@pytest.mark.parametrize(("backend", "name"), [("torch", "eigen"), ("chunks", "eigen"), ("native", "minimax")])
+def test_backends_by_name(backend, name):
+    plan = matroot.choose(A, backend=backend)
+    assert (plan.method.name, plan.backend) == (name, backend)
+    torch.testing.assert_close(matroot.sqrtm(A, backend=backend), matroot.sqrtm(A))
 
 
 @pytest.mark.parametrize("name", matroot.presets())

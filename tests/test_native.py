@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from functorch.compile import make_boxed_func
+from torch._dynamo.backends.common import aot_autograd
 
 import matroot
+from matroot import _plan
 from matroot.backends import native
 from matroot.methods.minimax import native_schedules
 
@@ -33,20 +36,20 @@ def library(monkeypatch):
 
     def use(path):
         monkeypatch.setattr(native, "LIBRARY", path)
-        native._library.cache_clear()
-        native._function.cache_clear()
+        forget()
 
     yield use
-    native._library.cache_clear()
-    native._function.cache_clear()
+    forget()
+
+
+def forget():
+    for function in (native._library, native._function, _plan._remembered_plan):
+        function.cache_clear()
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_the_installation_has_it():
-    assert native.available(torch.float32)
-    assert native.available(torch.float64)
-    assert not native.available(torch.complex64)
-    assert not native.available(torch.bfloat16)
+    assert native.available()
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -135,4 +138,47 @@ def test_without_it_everything_works(path, library, tmp_path):
     eps = torch.finfo(A.dtype).eps
     for method in ("auto", "minimax"):
         assert error(matroot.sqrtm(A, method), exact_root(A)) < 100 * eps
-    assert not matroot.choose(A, "minimax").fused
+    assert matroot.choose(A, "minimax").backend == "torch"
+    with pytest.raises(ValueError, match="there was no C compiler"):
+        matroot.sqrtm(A, backend="native")
+
+
+# --- as operators --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_operators_are_well_behaved(dtype):
+    A = torch.stack([with_eigenvalues(spectrum("log", 6, 10.0), k) for k in range(3)]).to(dtype)
+    operators, tests = torch.ops.matroot, ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
+    torch.library.opcheck(operators.minimax_roots, (A, 0.1), test_utils=tests)
+    S, R = operators.minimax_roots(A, 0.0)
+    for G in ((S, None), (None, R), (S, R)):
+        torch.library.opcheck(operators.smith_solve, (S, R, *G, 0.0), test_utils=tests)
+
+
+def test_operators_in_vmap():
+    A = torch.stack([with_eigenvalues(spectrum("log", 6, 10.0), k) for k in range(12)]).view(4, 3, 6, 6)
+    S, R = torch.vmap(lambda B: torch.ops.matroot.minimax_roots(B, 0.0), in_dims=1)(A)
+    torch.testing.assert_close(S, exact_root(A).movedim(1, 0))
+    G = random_like(A[:, 0])
+    X = torch.vmap(lambda S, R: torch.ops.matroot.smith_solve(S, R, G, None, 0.0))(S, R)
+    torch.testing.assert_close(X, exact_gradient(A.movedim(1, 0), G.expand(3, 4, 6, 6)))
+
+
+@pytest.mark.parametrize("function", [matroot.sqrtm, matroot.invsqrtm, lambda A: sum(matroot.roots(A))])
+def test_compiled_code_calls_them(function):
+    A = torch.stack([with_eigenvalues(spectrum("log", 20, 1e2), k) for k in range(5)]).float()
+    seen = []
+
+    def look(graph, inputs):
+        seen.extend(str(node.target) for node in graph.graph.nodes)
+        return make_boxed_func(graph.forward)
+
+    found = []
+    compiled = torch.compile(function, backend=aot_autograd(fw_compiler=look, bw_compiler=look), fullgraph=True)
+    for f in (function, compiled):
+        X = A.clone().requires_grad_()
+        value = f(X)
+        found += [value.detach(), *torch.autograd.grad(value, X, random_like(A))]
+    assert all(torch.equal(a, b) for a, b in zip(found[:2], found[2:], strict=True))
+    assert {"matroot.minimax_roots.default", "matroot.smith_solve.default"} <= set(seen)

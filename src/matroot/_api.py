@@ -32,6 +32,7 @@ def sqrtm(
     gradient: str | Gradient | None = None,
     ridge: float = 0.0,
     check: bool = False,
+    backend: str = "auto",
 ) -> Tensor:
     """Principal square root of symmetric (Hermitian) positive semidefinite matrices.
 
@@ -42,6 +43,7 @@ def sqrtm(
     ridge: take the root of A + ridge * (trace(A)/n) * I instead; differentiable, scale-free.
     check: raise ValueError naming matrices that are not finite, not symmetric or indefinite;
        reads values on the host, so not under ``torch.compile``.
+    backend: where it runs, see :func:`choose`; by default the fastest that can.
 
     Returns the root with A's shape and dtype; half and bfloat16 are computed in float32. A matrix
     that holds NaN or Inf, or has a clearly negative eigenvalue, gets a NaN root and a NaN
@@ -50,7 +52,7 @@ def sqrtm(
 
     Like ``scipy.linalg.sqrtm`` on symmetric input, ``torch.linalg.matrix_sqrth`` where that exists.
     """
-    return _evaluate(A, "sqrt", method, gradient, ridge, check)[0]
+    return _evaluate(A, "sqrt", method, gradient, ridge, check, backend)[0]
 
 
 def invsqrtm(
@@ -60,6 +62,7 @@ def invsqrtm(
     gradient: str | Gradient | None = None,
     ridge: float = 0.0,
     check: bool = False,
+    backend: str = "auto",
 ) -> Tensor:
     """Inverse principal square root of symmetric (Hermitian) positive definite matrices.
 
@@ -69,7 +72,7 @@ def invsqrtm(
 
     Like ``scipy.linalg.inv(scipy.linalg.sqrtm(A))``, without forming either.
     """
-    return _evaluate(A, "invsqrt", method, gradient, ridge, check)[0]
+    return _evaluate(A, "invsqrt", method, gradient, ridge, check, backend)[0]
 
 
 def roots(
@@ -79,34 +82,40 @@ def roots(
     gradient: str | Gradient | None = None,
     ridge: float = 0.0,
     check: bool = False,
+    backend: str = "auto",
 ) -> Roots:
     """Square root and inverse square root from one pass, and one solve on the way back.
 
     Arguments and conventions are those of :func:`sqrtm` and :func:`invsqrtm`.
     """
-    return Roots(*_evaluate(A, "both", method, gradient, ridge, check))
+    return Roots(*_evaluate(A, "both", method, gradient, ridge, check, backend))
 
 
 def _evaluate(
-    A: Tensor, wanted: Wanted, method: str | Method, gradient: str | Gradient | None, ridge: float, check: bool
+    A: Tensor,
+    wanted: Wanted,
+    method: str | Method,
+    gradient: str | Gradient | None,
+    ridge: float,
+    check: bool,
+    backend: str,
 ) -> tuple[Tensor, ...]:
     require_ridge(ridge)
 
     def pipeline(A: Tensor) -> tuple[Tensor, ...]:
-        plan = choose(A, method, gradient)
+        plan = choose(A, method, gradient, backend)
         require_output(plan.method, wanted)
         if check:
             inspect(A, ridge)
         if A.shape[-1] == 0:
             return tuple(A.clone() for _ in inverses(wanted))
-        with full_precision(A):
-            if plan.fused:
-                return fused_roots(A, ridge, plan.method, plan.gradient, wanted, partial(step_by_step, plan))
-            return step_by_step(plan, A)
+        careful = partial(step_by_step, plan)
+        return careful(A) if plan.backend == "torch" else fused_roots(A, ridge, plan, wanted, careful)
 
     def step_by_step(plan: Plan, A: Tensor) -> tuple[Tensor, ...]:
-        cleaned = clean(A, ridge)
-        found = differentiable_roots(cleaned.matrix, cleaned.scale, plan.method, plan.gradient, wanted)
-        return tuple(cleaned.restore(root, inverse) for root, inverse in zip(found, inverses(wanted), strict=True))
+        with full_precision(A):
+            cleaned = clean(A, ridge)
+            found = differentiable_roots(cleaned.matrix, cleaned.scale, plan.method, plan.gradient, wanted)
+            return tuple(cleaned.restore(root, inverse) for root, inverse in zip(found, inverses(wanted), strict=True))
 
     return on_local_matrices(pipeline, A) if is_sharded(A) else pipeline(A)

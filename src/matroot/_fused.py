@@ -10,62 +10,43 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from . import _ops
+from ._plan import Plan
 from ._rule import pull_back
-from ._tracing import concrete, full_precision, plain, recording
-from .backends import cpu_eigen, eager, native, triton_roots
-from .gradients import Exact, Gradient, Krylov, Smith
-from .methods import Eigen, Method, Minimax
+from ._tracing import compiling, concrete, full_precision, plain, recording
+from .backends import cpu_eigen, eager, native
+from .gradients import Exact, Gradient, Smith
 from .methods._base import Wanted, inverses
 from .methods.eigen import floored
-from .methods.minimax import kernel_schedules, native_schedules
+from .methods.minimax import native_schedules
 
 Pipeline = Callable[[Tensor], tuple[Tensor, ...]]
 
 
-def applies(A: Tensor, method: Method, gradient: Gradient) -> bool:
-    """Whether this file knows how to do it."""
-    if A.device.type == "cuda":
-        return (
-            method == Minimax()
-            and gradient == Smith()
-            and plain(A)
-            and A.dtype in (torch.float32, torch.bfloat16, torch.float16)
-            and A.numel() > 0
-            and A.shape[-1] <= triton_roots.LARGEST
-            and torch.autograd.forward_ad._current_level < 0
-            and triton_roots.available(A.device)
-        )
-    if not concrete(A) or A.numel() == 0 or torch.autograd.forward_ad._current_level >= 0:
-        return False
-    if isinstance(method, Minimax):
-        return method == Minimax() and isinstance(gradient, Krylov | Smith) and native.available(A.dtype)
-    exact = A.dtype in (torch.float32, torch.float64) and not eager.reduced_precision(A)
-    return method == Eigen() and gradient == Exact() and exact
-
-
-def fused_roots(
-    A: Tensor, ridge: float, method: Method, gradient: Gradient, wanted: Wanted, otherwise: Pipeline
-) -> tuple[Tensor, ...]:
+def fused_roots(A: Tensor, ridge: float, plan: Plan, wanted: Wanted, otherwise: Pipeline) -> tuple[Tensor, ...]:
     """The wanted roots of the caller's matrices; ``otherwise`` does those that need more care."""
-    n = A.shape[-1]
-    flat = A.reshape(-1, n, n)
-    if isinstance(method, Minimax):
-        both = _Minimax.apply(flat, ridge, gradient) if recording(A) else _minimax(flat, ridge, wanted)
-        return tuple(both[inverse].to(A.dtype).view(A.shape) for inverse in inverses(wanted))
-    refused, *found = _Eigen.apply(flat, ridge, wanted) if recording(A) else _eigen(flat, ridge, wanted)
-    found = found[: len(inverses(wanted))]
-    if refused.any():
-        places = refused.nonzero()[:, 0]
-        careful = otherwise(flat[places])
-        found = [root.index_copy(0, places, right) for root, right in zip(found, careful, strict=True)]
-    return tuple(root.view(A.shape) for root in found)
+    flat = A if A.ndim == 3 else A.reshape(-1, *A.shape[-2:])
+    if plan.backend == "chunks":
+        with full_precision(A):
+            found = _in_chunks(flat, ridge, wanted, otherwise)
+    elif recording(A):
+        both = _Minimax.apply(flat, float(ridge), plan.gradient)
+        found = [both[inverse] for inverse in inverses(wanted)]
+    else:
+        both = _minimax(flat, float(ridge), wanted)
+        found = [both[inverse] for inverse in inverses(wanted)]
+    if A.ndim == 3 and found[0].dtype == A.dtype:
+        return tuple(found)
+    return tuple(root.to(A.dtype).view(A.shape) for root in found)
 
 
 def _minimax(A: Tensor, ridge: float, wanted: Wanted = "both") -> tuple[Tensor, Tensor]:
     """Root and inverse root; the compiled code leaves out one that is not wanted."""
-    if A.is_cuda:
-        return triton_roots.roots(A, ridge, kernel_schedules())
-    return native.roots(A, ridge, native_schedules(A.dtype), wanted != "invsqrt", wanted != "sqrt")
+    if compiling():
+        return torch.ops.matroot.minimax_roots(A, ridge)
+    if wanted == "both" or A.is_cuda:
+        return _ops.minimax_roots(A, ridge)
+    return native.roots(A, ridge, native_schedules(A.dtype), wanted == "sqrt", wanted == "invsqrt")
 
 
 class _Minimax(Function):
@@ -85,13 +66,24 @@ class _Minimax(Function):
         used = [G for G in cotangents if G is not None]
         if not used:
             return None, None, None
-        if torch.is_grad_enabled() or not isinstance(ctx.gradient, Smith) or not all(plain(G) for G in used):
+        ordinary = compiling() or all(plain(G) for G in used)
+        if torch.is_grad_enabled() or not isinstance(ctx.gradient, Smith) or not ordinary:
             with full_precision(roots[0]):
                 X = _with_ridge(_differentiable(roots, cotangents, ctx.gradient, "both"), ctx.ridge)
         else:
-            solve = triton_roots.solve if roots[0].is_cuda else native.solve
+            solve = torch.ops.matroot.smith_solve if compiling() else _ops.smith_solve
             X = solve(roots[0], roots[1], cotangents[0], cotangents[1], ctx.ridge)
         return X.to(ctx.dtype), None, None
+
+
+def _in_chunks(A: Tensor, ridge: float, wanted: Wanted, otherwise: Pipeline) -> list[Tensor]:
+    refused, *found = _Eigen.apply(A, ridge, wanted) if recording(A) else _eigen(A, ridge, wanted)
+    found = found[: len(inverses(wanted))]
+    if refused.any():
+        places = refused.nonzero()[:, 0]
+        careful = otherwise(A[places])
+        found = [root.index_copy(0, places, right) for root, right in zip(found, careful, strict=True)]
+    return found
 
 
 def _eigen(A: Tensor, ridge: float, wanted: Wanted) -> tuple[Tensor, ...]:

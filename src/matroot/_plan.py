@@ -1,11 +1,12 @@
 """What ``method="auto"`` does, and why."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from torch import Tensor
 
+from ._backends import BACKENDS, Situation, first_able, obstacle, situation
 from ._choices import choose_gradient, choose_method
-from ._fused import applies
 from ._inputs import require_matrices
 from .gradients import Exact, Gradient, Krylov, Smith
 from .methods import Eigen, Method, Minimax
@@ -17,16 +18,16 @@ class Plan:
 
     method: Method
     gradient: Gradient
-    fused: bool
-    """Whether cleaning, method and gradient are one: over chunks that stay in cache, or in one launch each way."""
+    backend: str
     reason: str
 
     def __str__(self) -> str:
-        way = "fused" if self.fused else "step by step"
-        return f"{self.method} with gradient {self.gradient}, {way}: {self.reason}"
+        return f"{self.method} with gradient {self.gradient} on backend {self.backend}: {self.reason}"
 
 
-def choose(A: Tensor, method: str | Method = "auto", gradient: str | Gradient | None = None) -> Plan:
+def choose(
+    A: Tensor, method: str | Method = "auto", gradient: str | Gradient | None = None, backend: str = "auto"
+) -> Plan:
     """The plan that ``sqrtm``, ``invsqrtm`` and ``roots`` follow for ``A`` (*, n, n) and these arguments.
 
     ``"auto"`` looks at device, dtype, n and the number of matrices, never at their values:
@@ -43,15 +44,30 @@ def choose(A: Tensor, method: str | Method = "auto", gradient: str | Gradient | 
 
     On the CPU the line is where the measurements in benchmarks/results/solver-crossover-cpu.json cross. Elsewhere
     ``torch.linalg.eigh`` loops over the batch and synchronises with the host, or does not exist. Inside
-    ``torch.compile`` and ``torch.func``, and in an installation without compiled code, the CPU decomposes too.
+    ``torch.func`` and ``torch.export``, and in an installation without compiled code, the CPU decomposes too.
     With a gradient other than ``Krylov`` and ``Smith``, ``"auto"`` is ``Eigen`` everywhere.
 
+    The backend is the fastest that can do it; one asked for by name that cannot is an error that says why:
+    ``"torch"``, ordinary operations; ``"chunks"``, ``"native"`` and ``"triton"``, fused ones on CPU and GPU.
+
     >>> print(matroot.choose(torch.eye(64).expand(100, 64, 64)))
-    Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None), fused: ...
+    Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None) on backend native: ...
     """
     require_matrices(A)
+    here = situation(A)
+    if here.traced or here.special is not None:
+        return _plan(here, method, gradient, backend)
+    try:
+        return _remembered_plan(here, method, gradient, backend)
+    except TypeError:  # what the caller gave cannot be remembered, and is not valid either
+        return _plan(here, method, gradient, backend)
+
+
+def _plan(here: Situation, method: str | Method, gradient: str | Gradient | None, backend: str) -> Plan:
+    if backend != "auto" and backend not in BACKENDS:
+        raise ValueError(f"unknown backend {backend!r}; valid names are {', '.join(('auto', *BACKENDS))}")
     if method == "auto":
-        chosen, own, reason = _best(A)
+        chosen, own, reason = _best(here, backend)
         if gradient is not None and not isinstance(choose_gradient(gradient), Krylov | Smith):
             chosen, reason = Eigen(), "exact for every gradient"
     else:
@@ -59,18 +75,28 @@ def choose(A: Tensor, method: str | Method = "auto", gradient: str | Gradient | 
         own, reason = choose_gradient(chosen.gradient_name), "as asked"
     rule = own if gradient is None else choose_gradient(gradient)
     rule.require(chosen)
-    return Plan(chosen, rule, applies(A, chosen, rule), reason)
+    if backend == "auto":
+        return Plan(chosen, rule, first_able(here, chosen, rule), reason)
+    why = obstacle(backend, here, chosen, rule)
+    if why is not None:
+        raise ValueError(f"backend '{backend}' cannot do this: {why}")
+    return Plan(chosen, rule, backend, reason)
 
 
-def _best(A: Tensor) -> tuple[Method, Gradient, str]:
-    device = A.device.type
-    if device == "cuda" and applies(A, Minimax(), Smith()):
+_remembered_plan = lru_cache(1024)(_plan)
+
+
+def _best(here: Situation, backend: str) -> tuple[Method, Gradient, str]:
+    if backend == "chunks":
+        return Eigen(), Exact(), "what the backend is for"
+    kernels = "triton" if here.device.type == "cuda" else "native"
+    able = obstacle(kernels, here, Minimax(), Smith()) is None and backend != "torch"
+    if able and here.device.type == "cuda":
         return Minimax(), Smith(), "one launch each way"
-    if device != "cpu":
-        return Minimax(), Krylov(), f"products suit {device}, where decompositions wait for the host"
-    if not applies(A, Minimax(), Smith()):
+    if here.device.type != "cpu":
+        return Minimax(), Krylov(), f"products suit {here.device.type}, where decompositions wait for the host"
+    if not able and backend != "native":
         return Eigen(), Exact(), "there is no compiled code for this call"
-    batch, n = A.shape[:-2].numel(), A.shape[-1]
-    if n > (128 if batch < 4 else 256):
-        return Eigen(), Exact(), f"decompositions are faster for {batch} x {n} x {n}"
+    if here.n > (128 if here.few else 256) and backend != "native":
+        return Eigen(), Exact(), f"decompositions are faster at size {here.n}"
     return Minimax(), Smith(), "products in compiled code are faster up to this size"

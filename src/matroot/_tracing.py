@@ -17,6 +17,11 @@ def compiling() -> bool:
     return torch.compiler.is_compiling()
 
 
+def exporting() -> bool:
+    """True while ``torch.export`` or the ONNX exporter traces the call, whose graphs run without us."""
+    return torch.compiler.is_exporting() or torch.onnx.is_in_onnx_export()
+
+
 def transforming() -> bool:
     """True inside ``torch.func`` (grad, jvp, vmap, ...)."""
     # No public spelling exists; tests/test_tracing.py fails if this one goes away.

@@ -1,5 +1,6 @@
 """Launching the fused kernels, where there is Triton and a GPU for it."""
 
+import contextlib
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -17,12 +18,14 @@ _ON_CHIP = 64
 """Matrices of this size still fit on chip, one a program; larger ones are shared by a group of programs."""
 
 
+@torch.compiler.assume_constant_result
 @cache
-def available(device: torch.device) -> bool:
-    """Whether kernels can run there: Triton is installed, the GPU has tensor cores for bfloat16."""
-    if device.type != "cuda" or find_spec("triton") is None:
-        return False
-    return torch.cuda.get_device_capability(device) >= (8, 0)
+def missing(device: torch.device) -> str | None:
+    """What kernels lack on a CUDA device, in words: Triton, or tensor cores for bfloat16."""
+    if find_spec("triton") is None:
+        return "Triton is not installed"
+    major, minor = torch.cuda.get_device_capability(device)
+    return None if major >= 8 else f"the GPU has compute capability {major}.{minor}, kernels need 8.0"
 
 
 def roots(A: Tensor, ridge: float, schedules: Schedules) -> tuple[Tensor, Tensor]:
@@ -30,23 +33,20 @@ def roots(A: Tensor, ridge: float, schedules: Schedules) -> tuple[Tensor, Tensor
 
     NaN for matrices that hold NaN or Inf or have a clearly negative eigenvalue, zero for zero matrices.
     """
-    n = A.shape[-1]
+    n, strides = A.shape[-1], A.stride()
     S = torch.empty(A.shape, dtype=torch.float32, device=A.device)
     R = torch.empty_like(S)
-    eps = torch.finfo(torch.float32).eps
-    widest = 4 * n * eps + (torch.finfo(A.dtype).eps if A.dtype != torch.float32 else 0.0)
+    numbers = (n, *strides, ridge, _widest(n, A.dtype))
     table = _table(A.device, schedules)
     if n > _ON_CHIP:
-        from .triton_tiled_roots import tiled_roots_kernel
+        from .triton_tiled_roots import tiled_roots_kernel as kernel
 
         grid, memory, options = _groups(A)
-        launch: Any = tiled_roots_kernel[grid]
-        launch(A, S, R, table, *memory, n, *A.stride(), ridge, widest, **options)
+        _launch(kernel, grid, (A, S, R, table, *memory, *numbers), options, strides)
     else:
-        from .triton_kernels import roots_kernel
+        from .triton_kernels import roots_kernel as kernel
 
-        launch = roots_kernel[(len(A),)]
-        launch(A, S, R, table, n, *A.stride(), ridge, widest, **_launch(A))
+        _launch(kernel, (A.shape[0], 1, 1), (A, S, R, table, *numbers), _on_chip(n, A.is_cuda), strides)
     return S, R
 
 
@@ -54,27 +54,61 @@ def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: flo
     """X with S X + X S = GS - R GR R and the ridge's share, for float32 (k, n, n); symmetric parts of the G's count."""
     out = torch.empty_like(S)
     n = S.shape[-1]
-    GS, GR = (None if G is None else G.contiguous() for G in (GS, GR))
-    inputs = (S, R, S if GS is None else GS, S if GR is None else GR, out)
     has = {"HAS_S": GS is not None, "HAS_R": GR is not None}
+    GS, GR = (S if G is None else G.contiguous() for G in (GS, GR))
+    inputs = (S, R, GS, GR, out)
     if n > _ON_CHIP:
-        from .triton_tiled_smith import tiled_smith_kernel
+        from .triton_tiled_smith import tiled_smith_kernel as kernel
 
         grid, memory, options = _groups(S)
-        launch: Any = tiled_smith_kernel[grid]
-        launch(*inputs, *memory, n, ridge, **has, **options)
+        _launch(kernel, grid, (*inputs, *memory, n, ridge), has | options)
     else:
-        from .triton_kernels import smith_kernel
+        from .triton_kernels import smith_kernel as kernel
 
-        launch = smith_kernel[(len(S),)]
-        launch(*inputs, n, ridge, **has, **_launch(S))
+        _launch(kernel, (S.shape[0], 1, 1), (*inputs, n, ridge), has | _on_chip(n, S.is_cuda))
     return out
 
 
-def _launch(A: Tensor) -> dict[str, Any]:
-    """Tile, warps, and how float32 products are made of tensor core ones; measured on one H200."""
-    size = max(16, 1 << (A.shape[-1] - 1).bit_length())
-    return {"N": size, "PRECISION": _precision(A), "num_warps": {16: 1, 32: 2, 64: 4}[size]}
+_compiled: dict[tuple, Any] = {}
+
+
+def _launch(kernel: Any, grid: tuple[int, int, int], arguments: tuple, options: dict[str, Any], *more: object) -> None:
+    """Launch a kernel, past the dispatcher of Triton where the same compiled code will do.
+
+    Code is compiled for dtypes, alignments and divisibility of numbers, so for what is in the key or implied by it:
+    ``more`` is what else the numbers depend on.
+    """
+    tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
+    key = (
+        kernel,
+        tensors[0].device,
+        tuple((tensor.dtype, tensor.data_ptr() % 16 == 0) for tensor in tensors),
+        tensors[0].shape[-1],
+        *options.values(),
+        *more,
+    )
+    compiled = _compiled.get(key)
+    if compiled is None:
+        with torch.cuda.device(tensors[0].device) if tensors[0].is_cuda else contextlib.nullcontext():
+            _compiled[key] = kernel[grid](*arguments, **options)
+        return
+    constants = [options[name] for name in kernel.arg_names[len(arguments) :]]
+    with torch.cuda.device(tensors[0].device):
+        compiled[grid](*arguments, *constants)
+
+
+@cache
+def _widest(n: int, dtype: torch.dtype) -> float:
+    """The last shift to try: rounding in float32, and that of the caller's dtype."""
+    eps = torch.finfo(torch.float32).eps
+    return 4 * n * eps + (torch.finfo(dtype).eps if dtype != torch.float32 else 0.0)
+
+
+@cache
+def _on_chip(n: int, cuda: bool) -> dict[str, Any]:
+    """Tile, precision and warps; measured on one H200."""
+    size = max(16, 1 << (n - 1).bit_length())
+    return {"N": size, **_precisions(cuda), "num_warps": {16: 1, 32: 2, 64: 4}[size]}
 
 
 _RESIDENT = 2
@@ -83,7 +117,7 @@ _CACHE = 40 << 20
 """Bytes of scratch that stay in the L2 cache."""
 
 
-def _groups(A: Tensor) -> tuple[tuple[int], tuple[Any, ...], dict[str, Any]]:
+def _groups(A: Tensor) -> tuple[tuple[int, int, int], tuple[Any, ...], dict[str, Any]]:
     """Grid, memory and options of a launch in which groups of programs share matrices."""
     from .triton_tiles import BUFFERS, LINE, SUMS
 
@@ -108,12 +142,12 @@ def _groups(A: Tensor) -> tuple[tuple[int], tuple[Any, ...], dict[str, Any]]:
         "TILE": tile,
         "DEPTH": 32,
         "SLOTS": slots,
-        "PRECISION": _precision(A),
+        "PRECISION": _precisions(A.is_cuda)["PRECISION"],
         "num_warps": 4,
         "num_stages": 3,
         "launch_cooperative_grid": True,  # programs wait for each other: all must be there
     }
-    return (groups * group,), memory, options
+    return (groups * group, 1, 1), memory, options
 
 
 @cache
@@ -132,8 +166,11 @@ def _shape(across: int, batch: int, programs: int, cached: int) -> tuple[int, in
     return group, groups(group)
 
 
-def _precision(A: Tensor) -> str:
-    return "bf16x6" if A.is_cuda else "ieee"
+def _precisions(cuda: bool) -> dict[str, str]:
+    """How products, those for corrections, and those for small ones are made of tensor core products."""
+    if cuda:
+        return {"PRECISION": "bf16x6", "CHEAP": "bf16x3", "ROUGH": "tf32"}
+    return dict.fromkeys(("PRECISION", "CHEAP", "ROUGH"), "ieee")
 
 
 @cache

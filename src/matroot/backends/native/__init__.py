@@ -17,9 +17,10 @@ from ..._counting import report_products
 LIBRARY = Path(__file__).with_name("_roots.so")
 
 
-def available(dtype: torch.dtype) -> bool:
-    """Whether there is compiled code for matrices of this dtype."""
-    return dtype in _REAL and _library() is not None
+@torch.compiler.assume_constant_result
+def available() -> bool:
+    """Whether this installation has the compiled code, for float32 and float64."""
+    return _library() is not None
 
 
 def roots(A: Tensor, ridge: float, table: Tensor, sqrt: bool = True, invsqrt: bool = True) -> tuple[Tensor, Tensor]:
@@ -32,10 +33,10 @@ def roots(A: Tensor, ridge: float, table: Tensor, sqrt: bool = True, invsqrt: bo
     S, R = (torch.empty(A.shape if asked else 0, dtype=A.dtype) for asked in (sqrt, invsqrt))
     work, threads = _workspace(A)
     count = _function("roots", A.dtype)(
-        A.data_ptr(), _strides(A), _pointer(S), _pointer(R), len(A), n, ridge, table.data_ptr(), len(table),
+        A.data_ptr(), _strides(A), _pointer(S), _pointer(R), A.shape[0], n, ridge, table.data_ptr(), len(table),
         work.data_ptr(), threads,
     )  # fmt: skip
-    report_products(count, len(A))
+    report_products(count, A.shape[0])
     return S, R
 
 
@@ -47,10 +48,10 @@ def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: flo
     n, out = S.shape[-1], torch.empty_like(S)
     work, threads = _workspace(S)
     count = _function("solve", S.dtype)(
-        S.data_ptr(), R.data_ptr(), _pointer(GS), _strides(GS), _pointer(GR), _strides(GR), out.data_ptr(), len(S), n,
-        ridge, work.data_ptr(), threads,
+        S.data_ptr(), R.data_ptr(), _pointer(GS), _strides(GS), _pointer(GR), _strides(GR), out.data_ptr(),
+        S.shape[0], n, ridge, work.data_ptr(), threads,
     )  # fmt: skip
-    report_products(count, len(S))
+    report_products(count, S.shape[0])
     return out
 
 
@@ -78,7 +79,7 @@ def _function(name: str, dtype: torch.dtype) -> Any:
 
 def _workspace(A: Tensor) -> tuple[Tensor, int]:
     """Memory for as many threads as there is work for, and their number."""
-    threads = min(torch.get_num_threads(), len(A))
+    threads = min(torch.get_num_threads(), A.shape[0])
     return torch.empty(threads * _library().matroot_workspace(A.shape[-1]), dtype=A.dtype), threads
 
 

@@ -1,0 +1,103 @@
+"""Where the arithmetic can run, and why not elsewhere.
+
+=========  ====================================================================================================
+torch      ordinary operations, one after another: everything, everywhere
+chunks     ``Eigen`` with ``Exact`` on the CPU, in chunks that stay in cache
+native     compiled code on the CPU: ``Minimax`` with ``Krylov`` or ``Smith``, float32 and float64
+triton     one launch each way on a GPU: ``Minimax`` with ``Smith``, float32 and half types, n up to 1024
+=========  ====================================================================================================
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ._tracing import compiling, exporting, plain, transforming
+from .backends import eager, native, triton_roots
+from .gradients import Exact, Gradient, Krylov, Smith
+from .methods import Eigen, Method, Minimax
+
+BACKENDS = ("triton", "native", "chunks", "torch")
+
+
+class Situation(NamedTuple):
+    """All that a plan depends on besides the caller's words."""
+
+    device: torch.device
+    dtype: torch.dtype
+    n: int
+    few: bool
+    """Fewer than four matrices."""
+    special: str | None
+    """Why only ordinary operations will do, in words."""
+    traced: bool
+    """Whether ``torch.compile`` is looking."""
+    reduced: bool
+    """Whether products may lose digits by the process-wide settings."""
+
+
+def situation(A: Tensor) -> Situation:
+    reduced = eager.reduced_precision(A)
+    traced = compiling() and not transforming() and not exporting()
+    if not traced and not plain(A):
+        # An exported graph is for any number of matrices: none may be looked at.
+        special = "not inside torch.func and torch.export, nor for tensor subclasses"
+        return Situation(A.device, A.dtype, A.shape[-1], False, special, False, reduced)
+    batch, special = A.shape[:-2].numel(), None
+    if A.numel() == 0:
+        special = "there are no matrices"
+    elif not traced and torch.autograd.forward_ad._current_level >= 0:
+        special = "not in forward mode"
+    return Situation(A.device, A.dtype, A.shape[-1], batch < 4, special, traced, reduced)
+
+
+def obstacle(backend: str, here: Situation, method: Method, gradient: Gradient) -> str | None:
+    """Why a backend cannot do it, in words; None if it can."""
+    if backend == "torch":
+        return None
+    if here.special is not None:
+        return here.special
+    device = "cuda" if backend == "triton" else "cpu"
+    if here.device.type != device:
+        return f"the matrices are on {here.device.type}, not {device}"
+    return {"triton": _triton, "native": _native, "chunks": _chunks}[backend](here, method, gradient)
+
+
+def _triton(here: Situation, method: Method, gradient: Gradient) -> str | None:
+    if method != Minimax() or gradient != Smith():
+        return f"no kernel for {_names(method, gradient)}, only for 'minimax' with 'smith'"
+    if here.dtype not in (torch.float32, torch.bfloat16, torch.float16):
+        return "kernels are for float32, float16 and bfloat16"
+    if here.n > triton_roots.LARGEST:
+        return f"matrices of size {here.n} are larger than {triton_roots.LARGEST}"
+    return triton_roots.missing(here.device)
+
+
+def _native(here: Situation, method: Method, gradient: Gradient) -> str | None:
+    if method != Minimax() or not isinstance(gradient, Krylov | Smith):
+        return f"no compiled code for {_names(method, gradient)}, only for 'minimax' with 'smith' or 'krylov'"
+    if here.dtype not in (torch.float32, torch.float64):
+        return "compiled code is for float32 and float64"
+    if here.traced and not isinstance(gradient, Smith):
+        return "inside torch.compile only with gradient 'smith'"
+    return None if native.available() else "this installation has no compiled code: there was no C compiler"
+
+
+def _chunks(here: Situation, method: Method, gradient: Gradient) -> str | None:
+    if method != Eigen() or gradient != Exact():
+        return f"chunks are for 'eigen' with 'exact', not for {_names(method, gradient)}"
+    if here.dtype not in (torch.float32, torch.float64):
+        return "chunks are for float32 and float64"
+    if here.traced:
+        return "not inside torch.compile"
+    return "the process-wide precision of products is reduced" if here.reduced else None
+
+
+def _names(method: Method, gradient: Gradient) -> str:
+    return f"'{method.name}' with '{gradient.name}' and these settings"
+
+
+def first_able(here: Situation, method: Method, gradient: Gradient) -> str:
+    """The fastest backend that can do it."""
+    return next(backend for backend in BACKENDS if obstacle(backend, here, method, gradient) is None)

@@ -44,17 +44,19 @@ def roots_kernel(
     inside = (row < n) & (column < n)
     source = A + matrix * stride_batch
     X = tl.load(source + row * stride_row + column * stride_column, inside, 0.0).to(tl.float32)
-    X += tl.load(source + column * stride_row + row * stride_column, inside, 0.0).to(tl.float32)
+    X += tl.trans(X)
     eye = tl.where((row == column) & inside, 1.0, 0.0)
 
-    # Scaled by a power of two so that no power leaves the range of float32.
-    size = tl.max(tl.max(tl.abs(X), 1), 0)
-    spread = _total(X - X)  # NaN if anything is not finite
+    # Scaled by a power of two so that no power leaves the range of float32. A mean modulus will do: the largest
+    # is no more than n^2 times that, and NaN and Inf show in it.
+    size = _total(tl.abs(X) * (1.0 / (N * N)))
+    finite = size - size == 0
     exponent = tl.floor(tl.log2(tl.maximum(size, 1e-37)))
-    usable = (size > 0) & (spread == 0)
     half = tl.floor(0.5 * exponent)
-    X = tl.where(usable, X * tl.exp2(-half) * tl.exp2(half - exponent), eye)
-    X += eye * (ridge / n) * _total(X * eye)
+    X = tl.where((size > 0) & finite, X * tl.exp2(-half) * tl.exp2(half - exponent), eye)
+    trace = _total(X * eye)
+    X += eye * (ridge / n) * trace
+    trace += ridge * trace
 
     Y, Z = eye, eye
     attempt = 0
@@ -63,7 +65,7 @@ def roots_kernel(
     sharp = 0.0081  # (12 eps/(63/256))^(2/5)
     while (attempt < 4) & (not done):
         square = _product(X, X, PRECISION)
-        m1 = _total(X * eye) / n
+        m1 = trace / n
         m2 = _total(X * X) / n
         m4 = _total(square * square) / n
         theta = 1.02 * _bound(m2, m4, n)
@@ -83,11 +85,11 @@ def roots_kernel(
         going = theta == theta
         while going:
             M = _product(Z, Y, PRECISION)
-            gap = _total(M * M) - 2 * _total(M * eye) + n
+            E = eye - M
+            gap = _total(E * E)
             done = gap < sharp
             if done:
-                # Taylor's step, as a correction: M^(-1/2) - I in powers of E = I - M.
-                E = eye - M
+                # Taylor's step, as a correction: M^(-1/2) - I in powers of E.
                 square = _product(E, E, CHEAP)
                 T = 0.5 * E + 0.375 * square + _product(square, 0.3125 * E + 0.2734375 * square, ROUGH)
                 Y += _product(Y, T, CHEAP)
@@ -109,11 +111,12 @@ def roots_kernel(
             # Singular, negative by rounding, or indefinite.
             wider = tl.where(attempt == 0, 4.8e-7, tl.where(attempt == 1, 4.8e-7 * n, widest))
             X += (wider - shift) * theta * eye
+            trace += (wider - shift) * theta * n
             shift = wider
             attempt += 1
 
     # X is twice the matrix, divided by 2^exponent.
-    poison = tl.where((spread == 0) & (done | (size == 0)), 0.0, float("nan"))
+    poison = tl.where(finite & (done | (size == 0)), 0.0, float("nan"))
     scale = 0.5 * tl.sqrt(0.5 * tl.exp2(exponent - 2 * half)) * tl.exp2(half)
     keep = tl.where(size > 0, 1.0, 0.0)
     target = matrix * n * n + row * n + column
@@ -132,7 +135,6 @@ def smith_kernel(
     column = tl.arange(0, N)[None, :]
     inside = (row < n) & (column < n)
     place = matrix * n * n + row * n + column
-    mirrored = matrix * n * n + column * n + row
     eye = tl.where((row == column) & inside, 1.0, 0.0)
     V = tl.load(S + place, inside, 0.0)
     inverse = tl.load(R + place, inside, 0.0)
@@ -145,10 +147,12 @@ def smith_kernel(
 
     C = tl.zeros((N, N), tl.float32)
     if HAS_R:
-        G = tl.load(GR + place, inside, 0.0) + tl.load(GR + mirrored, inside, 0.0)
+        G = tl.load(GR + place, inside, 0.0)
+        G += tl.trans(G)
         C -= _product(_product(inverse, G, PRECISION), inverse, PRECISION) / (mu * mu)
     if HAS_S:
-        C += tl.load(GS + place, inside, 0.0) + tl.load(GS + mirrored, inside, 0.0)
+        G = tl.load(GS + place, inside, 0.0)
+        C += G + tl.trans(G)
     C += _product(_product(inverse, C, PRECISION), inverse, PRECISION)
 
     V -= 2 * eye
@@ -182,5 +186,6 @@ def smith_kernel(
         if going:
             F = _product(F, F, CHEAP)
     X = (X + tl.trans(X)) * tl.where(zero, 0.0, 0.5 * p / mu)
-    X += eye * (ridge / n) * _total(X * eye)
+    if ridge != 0:
+        X += eye * (ridge / n) * _total(X * eye)
     tl.store(out + place, X, inside)

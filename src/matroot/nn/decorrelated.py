@@ -147,14 +147,16 @@ class _DecorrelatedBatchNorm(nn.Module):
     @torch.no_grad()
     def _update(self, statistics: BatchStatistics, W: Tensor) -> None:
         """Move the running statistics towards the batch's, unless those say nothing."""
-        mean = statistics.mean
-        usable = (statistics.count > 1) & torch.isfinite(mean).all() & torch.isfinite(W).all()
-        self.num_batches_tracked.add_(usable)
         matrix = W if self.track == "whitening" else statistics.covariance
-        for running, new in ((self.running_mean, mean), (self.running_matrix, matrix)):
+        moves = [(self.running_mean, statistics.mean), (self.running_matrix, matrix)]
+        moves = [(running, new.to(running.dtype)) for running, new in moves]
+        usable = statistics.count > 1
+        for _, new in moves:
+            usable = usable & torch.isfinite(new).all()
+        self.num_batches_tracked.add_(usable)
+        for running, new in moves:
             factor = 1 / self.num_batches_tracked.to(running.dtype) if self.momentum is None else self.momentum
-            moved = torch.lerp(running, new.to(running.dtype), factor)
-            running.copy_(torch.where(usable, moved, running))
+            running.copy_(torch.where(usable, torch.lerp(running, new, factor), running))
 
     def _transform(self, centred: Tensor, W: Tensor, x: Tensor) -> Tensor:
         """weight * W centred + bias for ``centred`` (C, M), with the shape and the layout of ``x``."""

@@ -19,7 +19,7 @@ class ZCAWhitening(nn.Module):
     num_features: number of columns.
     eps: added to the eigenvalues of the covariance, which is divided by N - 1.
     method, gradient: how the roots and their derivatives are computed, see :func:`matroot.roots`.
-    device, dtype: of the statistics, which are float32 at least.
+    device, dtype: of the statistics, which are float32 at least; float64 for streams whose mean is very large.
 
     ``fit`` learns from one tensor, ``partial_fit`` from batches of any sizes one after another; the result is that of
     all rows at once, to rounding, also when the mean is large. ``transform``, which is what calling the module does,

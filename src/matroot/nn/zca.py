@@ -171,7 +171,3 @@ class ZCAWhitening(nn.Module):
     def _save_to_state_dict(self, *args) -> None:
         self._refresh()
         super()._save_to_state_dict(*args)
-
-    def _load_from_state_dict(self, *args) -> None:
-        super()._load_from_state_dict(*args)
-        self._stale = False

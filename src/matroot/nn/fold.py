@@ -1,0 +1,53 @@
+"""A trained decorrelated layer as part of the layer before it."""
+
+import copy
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+from .._tracing import full_precision
+from .decorrelated import _DecorrelatedBatchNorm
+
+_Layer = TypeVar("_Layer", nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+
+
+@torch.no_grad()
+def fold(layer: _Layer, norm: _DecorrelatedBatchNorm) -> _Layer:
+    """One layer that computes ``norm(layer(x))`` of evaluation mode, at the cost of ``layer`` alone.
+
+    layer: Linear, Conv1d, Conv2d or Conv3d with as many output channels as ``norm`` has features.
+    norm: a DecorrelatedBatchNorm in evaluation mode.
+
+    Returns a new layer like ``layer`` with other weights, and a bias; neither argument changes. TypeError for
+    another kind of layer; ValueError when the numbers of channels differ, when ``norm`` is in training mode, and
+    when its groups straddle those of a grouped convolution, which the folded one could not express.
+
+    Like ``torch.nn.utils.fusion.fuse_conv_bn_eval``.
+    """
+    if not isinstance(layer, nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d):
+        raise TypeError(f"layer must be Linear, Conv1d, Conv2d or Conv3d, got {type(layer).__name__}")
+    if not isinstance(norm, _DecorrelatedBatchNorm):
+        raise TypeError(f"norm must be a DecorrelatedBatchNorm, got {type(norm).__name__}")
+    channels = len(layer.weight)
+    if channels != norm.num_features:
+        raise ValueError(f"layer has {channels} output channels, norm has {norm.num_features} features")
+    if norm.training:
+        raise ValueError("norm is in training mode, where it depends on the batch; call norm.eval() first")
+    if not isinstance(layer, nn.Linear):
+        size, conv_size = channels // norm.groups, channels // layer.groups
+        if conv_size % size:
+            raise ValueError(f"groups of {size} channels in norm straddle those of {conv_size} in the convolution")
+
+    with full_precision(layer.weight):
+        # norm(z) = W (z - mean) + bias in each group
+        W, bias = norm.scaled(norm.whitening_matrix())
+        offset = (0 if layer.bias is None else layer.bias) - norm.running_mean.to(W.dtype)
+        weight = W @ layer.weight.to(W.dtype).reshape(norm.groups, W.shape[-1], -1)
+        offset = W @ offset.view(norm.groups, -1, 1) + (0 if bias is None else bias)
+
+    folded = copy.deepcopy(layer)
+    like = layer.weight
+    folded.weight = nn.Parameter(weight.reshape(like.shape).to(like.dtype), requires_grad=like.requires_grad)
+    folded.bias = nn.Parameter(offset.flatten().to(like.dtype), requires_grad=like.requires_grad)
+    return folded

@@ -1,0 +1,173 @@
+"""ZCA whitening of data sets."""
+
+import math
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from .._api import Roots, roots
+from .._tracing import full_precision
+from ..gradients import Gradient
+from ..methods import Method
+from ._batch_statistics import BatchStatistics, add_to_diagonal, batch_statistics
+
+
+class ZCAWhitening(nn.Module):
+    """Whitens data (N, num_features) with statistics learnt from data: (x - mean) (covariance + eps I)^(-1/2).
+
+    num_features: number of columns.
+    eps: added to the eigenvalues of the covariance, which is divided by N - 1.
+    method, gradient: how the roots and their derivatives are computed, see :func:`matroot.roots`.
+    device, dtype: of the statistics, which are float32 at least; float64 for streams whose mean is very large.
+
+    ``fit`` learns from one tensor, ``partial_fit`` from batches of any sizes one after another; the result is that of
+    all rows at once, to rounding, also when the mean is large. ``transform``, which is what calling the module does,
+    whitens; ``inverse_transform`` undoes it. Before any data it is the identity.
+
+    State is in the buffers ``count``, ``mean``, ``covariance``, ``whitening`` and ``coloring``. Data of another
+    shape raises ValueError naming both; fitting NaN, Inf or no rows raises ValueError and changes nothing. Results
+    have the dtype of floating-point data; integers give the dtype of the statistics.
+
+    Like scikit-learn's ``PCA(whiten=True)`` rotated back to the axes of the data.
+    """
+
+    count: Tensor
+    mean: Tensor
+    covariance: Tensor
+    whitening: Tensor
+    coloring: Tensor
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        method: str | Method = "auto",
+        gradient: str | Gradient | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if not 0 <= eps < math.inf:
+            raise ValueError(f"eps must be a finite number >= 0, got {eps!r}")
+        # A method that is unknown or has no inverse root fails here, not in the first batch.
+        roots(torch.ones(1, 1, device="cpu"), method, gradient=gradient)
+        self.num_features = num_features
+        self.eps = eps
+        self.method = method
+        self.gradient = gradient
+        wide = torch.promote_types(dtype or torch.get_default_dtype(), torch.float32)
+        self.register_buffer("count", torch.empty((), device=device, dtype=torch.long))
+        self.register_buffer("mean", torch.empty(num_features, device=device, dtype=wide))
+        for name in ("covariance", "whitening", "coloring"):
+            self.register_buffer(name, torch.empty(num_features, num_features, device=device, dtype=wide))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all data."""
+        self.count.zero_()
+        self.mean.zero_()
+        for matrix in (self.covariance, self.whitening, self.coloring):
+            matrix.zero_().diagonal().fill_(1)
+        self._stale = False
+
+    def fit(self, X: Tensor) -> Self:
+        """Learn from the rows of ``X`` (N, num_features) alone. Reads values on the host, to refuse NaN and Inf."""
+        statistics = self._statistics(X)
+        self.reset()
+        self._merge(statistics)
+        self._refresh()
+        return self
+
+    def partial_fit(self, X: Tensor) -> Self:
+        """Learn from the rows of ``X`` (N, num_features) and all those before. Reads values on the host, as ``fit``."""
+        self._merge(self._statistics(X))
+        return self
+
+    def fit_transform(self, X: Tensor) -> Tensor:
+        """``fit(X)``, then ``X`` whitened; gradients flow through its mean and covariance too."""
+        statistics = self._statistics(X)
+        self.reset()
+        self._merge(statistics)
+        with full_precision(X):
+            rows = len(X)
+            found = self._roots(statistics.covariance[0] * (rows / max(rows - 1, 1)))
+            self._store(found)
+            return self._result(statistics.centred.mT @ found.invsqrt, X)
+
+    def transform(self, X: Tensor) -> Tensor:
+        """``X`` (N, num_features) whitened."""
+        self._require(X)
+        self._refresh()
+        with full_precision(X):
+            dtype = self._compute_dtype(X)
+            return self._result((X - self.mean.to(dtype)) @ self.whitening.to(dtype), X)
+
+    def inverse_transform(self, Y: Tensor) -> Tensor:
+        """The data (N, num_features) whose ``transform`` is ``Y``."""
+        self._require(Y)
+        self._refresh()
+        with full_precision(Y):
+            dtype = self._compute_dtype(Y)
+            return self._result(Y.to(dtype) @ self.coloring.to(dtype) + self.mean.to(dtype), Y)
+
+    def forward(self, X: Tensor) -> Tensor:
+        return self.transform(X)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, method={self.method!r}, gradient={self.gradient!r}"
+
+    def _require(self, X: Tensor) -> None:
+        if X.ndim != 2 or X.shape[1] != self.num_features:
+            raise ValueError(f"expected data of shape (N, {self.num_features}), got {tuple(X.shape)}")
+
+    def _compute_dtype(self, X: Tensor) -> torch.dtype:
+        return torch.promote_types(torch.promote_types(X.dtype, self.mean.dtype), torch.float32)
+
+    def _result(self, Y: Tensor, X: Tensor) -> Tensor:
+        return Y.to(X.dtype) if X.is_floating_point() else Y
+
+    def _statistics(self, X: Tensor) -> BatchStatistics:
+        self._require(X)
+        if len(X) == 0:
+            raise ValueError("expected at least one row, got 0")
+        with full_precision(X):
+            statistics = batch_statistics(X.to(self._compute_dtype(X)).mT)
+        if not (torch.isfinite(statistics.mean).all() and torch.isfinite(statistics.covariance).all()):
+            raise ValueError("the data holds NaN or Inf, or its covariance overflows")
+        return statistics
+
+    @torch.no_grad()
+    def _merge(self, new: BatchStatistics) -> None:
+        """Chan's update: statistics of two sets of rows together from those of each."""
+        dtype, rows = new.mean.dtype, new.centred.shape[1]
+        before = self.count.to(dtype)
+        shift = new.mean - self.mean.to(dtype)
+        share = rows / (before + rows)
+        # Squares about the two means, and what the distance of the means adds.
+        scatter = (before - 1).clamp_min(0) * self.covariance.to(dtype) + rows * new.covariance[0]
+        scatter = scatter + before * share * torch.outer(shift, shift)
+        self.covariance.copy_(scatter / (before + rows - 1).clamp_min(1))
+        self.mean.add_(share * shift)
+        self.count.add_(rows)
+        self._stale = True
+
+    def _roots(self, covariance: Tensor) -> Roots:
+        return roots(add_to_diagonal(covariance, self.eps), self.method, gradient=self.gradient)
+
+    @torch.no_grad()
+    def _refresh(self) -> None:
+        """Bring the roots up to date: streaming defers this."""
+        if self._stale:
+            dtype = torch.promote_types(self.covariance.dtype, torch.float32)
+            self._store(self._roots(self.covariance.to(dtype)))
+
+    @torch.no_grad()
+    def _store(self, found: Roots) -> None:
+        self.coloring.copy_(found.sqrt)
+        self.whitening.copy_(found.invsqrt)
+        self._stale = False
+
+    def _save_to_state_dict(self, *args) -> None:
+        self._refresh()
+        super()._save_to_state_dict(*args)

@@ -1,0 +1,277 @@
+"""ZCA whitening of data sets."""
+
+import copy
+import functools
+import io
+import logging
+import pickle
+
+import kornia
+import numpy as np
+import onnxruntime
+import pytest
+import sklearn.decomposition
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import matroot
+from matroot.nn import ZCAWhitening
+
+from .correlated import correlated
+
+# Two orders of the same float64 arithmetic, on covariances of condition 100.
+close = functools.partial(torch.testing.assert_close, rtol=1e-9, atol=1e-9)
+X = correlated(80, 7, condition=100, mean=5.0)
+STATE = ("count", "mean", "covariance", "whitening", "coloring")
+
+
+def zca(eps=0.0, dtype=torch.float64, **options):
+    return ZCAWhitening(7, eps=eps, dtype=dtype, **options)
+
+
+# --- what it computes ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e6])
+def test_output_is_white(condition, dtype):
+    """Rounding a covariance moves it by eps * lambda_max: by condition * eps of its smallest eigenvalue."""
+    data = correlated(300, 7, condition=condition, mean=1.0, dtype=dtype)
+    Y = zca(dtype=dtype).fit(data)(data)
+    assert (torch.cov(Y.double().T) - torch.eye(7)).abs().max() < (condition + 20) * torch.finfo(dtype).eps
+    assert Y.dtype == dtype
+
+
+def test_scikit_learn_rotated_back():
+    pca = sklearn.decomposition.PCA(whiten=True).fit(X.numpy())
+    close(zca().fit(X)(X), torch.from_numpy(pca.transform(X.numpy()) @ pca.components_))
+
+
+@pytest.mark.parametrize("eps", [1e-6, 1e-2])
+def test_kornia(eps):
+    theirs = kornia.enhance.ZCAWhitening(dim=0, eps=eps, compute_inv=True).fit(X)
+    ours = zca(eps).fit(X)
+    close(ours.transform(X), theirs(X))
+    close(ours.inverse_transform(X), theirs.inverse_transform(X))
+
+
+@pytest.mark.parametrize("eps", [0.0, 0.3])
+def test_inverse_transform(eps):
+    layer = zca(eps).fit(X)
+    new = correlated(20, 7, seed=1)
+    close(layer.inverse_transform(layer.transform(new)), new)
+    close(layer.transform(layer.inverse_transform(new)), new)
+
+
+def test_eps_shrinks_small_directions():
+    variances = torch.linalg.eigvalsh(torch.cov(X.T))
+    after = torch.linalg.eigvalsh(torch.cov(zca(0.1).fit(X)(X).T))
+    close(after, variances / (variances + 0.1))
+
+
+def test_method_is_used():
+    found = zca(method="pade").fit(X).whitening
+    close(found, matroot.invsqrtm(torch.cov(X.T), "pade"))
+    assert (found - zca().fit(X).whitening).abs().max() > 0.1
+
+
+def test_gradients_flow_through_the_data():
+    layer = zca().fit(X)
+    data = X.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(layer(data).sum(), data)
+    close(gradient, layer.whitening.sum(1).expand(80, 7))
+
+
+def test_fit_transform_is_differentiable_in_the_statistics():
+    layer = ZCAWhitening(4, dtype=torch.float64)
+    data = correlated(9, 4).requires_grad_()
+    close(layer.fit_transform(data), ZCAWhitening(4, dtype=torch.float64).fit(data)(data))
+    assert torch.autograd.gradcheck(layer.fit_transform, (data,))
+    assert not any(buffer.requires_grad for buffer in layer.buffers())
+    close(layer(data), layer.fit_transform(data))
+
+
+# --- streams -------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(sizes=st.lists(st.integers(1, 40), min_size=1, max_size=8), seed=st.integers(0, 99))
+def test_batches_of_any_sizes_are_as_good_as_all_at_once(sizes, seed):
+    generator = torch.Generator().manual_seed(seed)
+    data = torch.randn(sum(sizes), 7, generator=generator, dtype=torch.float64) * 3 + torch.arange(7)
+    streamed, whole = zca(1e-3), zca(1e-3).fit(data)
+    for batch in data.split(sizes):
+        assert streamed.partial_fit(batch) is streamed
+    close(streamed(data), whole(data), rtol=1e-6, atol=1e-6)  # eps = 1e-3 is amplified by its inverse
+    assert streamed.count == len(data)
+    close(streamed.mean, data.mean(0))
+    if len(data) > 1:
+        close(streamed.covariance, torch.cov(data.T))
+
+
+def test_a_stream_far_from_the_origin():
+    """In float32, where numbers of size 10^4 are 10^-3 apart; E[x^2] - E[x]^2 would be wrong by 10."""
+    data = correlated(10_000, 7, mean=1e4, dtype=torch.float32)
+    layer = zca(dtype=torch.float32)
+    for batch in data.split(97):
+        layer.partial_fit(batch)
+    exact = data.double()
+    assert (layer.mean - exact.mean(0)).abs().max() < 1e-2  # ten units in the last place
+    assert (layer.covariance - torch.cov(exact.T)).abs().max() < 1e-4  # the square of that
+
+
+def test_fit_forgets_what_was_before():
+    layer = zca().fit(correlated(30, 7, seed=4))
+    layer.fit(X)
+    for name in STATE:
+        assert torch.equal(getattr(layer, name), getattr(zca().fit(X), name))
+
+
+def test_roots_are_taken_once_and_when_needed(monkeypatch):
+    calls = []
+    original = ZCAWhitening._roots
+    monkeypatch.setattr(ZCAWhitening, "_roots", lambda *args: (calls.append(1), original(*args))[1])
+    layer = zca()
+    for batch in X.split(10):
+        layer.partial_fit(batch)
+    assert not calls
+    layer(X)
+    layer.inverse_transform(X)
+    layer.state_dict()
+    assert len(calls) == 1
+    layer.partial_fit(X).state_dict()
+    assert len(calls) == 2
+
+
+# --- little data, bad data -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "data",
+    [X[:1], X[:3], torch.zeros(5, 7), torch.full((5, 7), 3.3), X * torch.tensor([0, 1, 1, 0, 1, 1, 1])],
+    ids=["one-row", "few-rows", "zero", "constant", "dead-columns"],
+)
+@pytest.mark.parametrize("eps", [0.0, 1e-5])
+def test_degenerate_data_is_finite(data, eps):
+    layer = zca(eps).fit(data)
+    assert all(torch.isfinite(buffer).all() for buffer in layer.buffers())
+    assert torch.isfinite(layer(data)).all()
+
+
+def test_before_any_data_it_is_the_identity():
+    assert torch.equal(zca()(X), X)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), 1e300])
+@pytest.mark.parametrize("learn", ["fit", "partial_fit", "fit_transform"])
+def test_bad_data_is_refused_and_changes_nothing(bad, learn):
+    layer = zca().fit(X)
+    before = copy.deepcopy(layer.state_dict())
+    data = X.clone()
+    data[3, 2] = bad
+    with pytest.raises(ValueError, match="NaN or Inf, or its covariance overflows"):
+        getattr(layer, learn)(data)
+    for name in STATE:
+        assert torch.equal(layer.state_dict()[name], before[name])
+
+
+@pytest.mark.parametrize("use", ["fit", "partial_fit", "fit_transform", "transform", "inverse_transform", "forward"])
+@pytest.mark.parametrize("shape", [(5, 6), (7,), (2, 5, 7)])
+def test_wrong_shape(use, shape):
+    with pytest.raises(ValueError, match=r"expected data of shape \(N, 7\), got \(" + ", ".join(map(str, shape))):
+        getattr(zca(), use)(torch.ones(shape))
+
+
+def test_no_rows():
+    with pytest.raises(ValueError, match="at least one row, got 0"):
+        zca().fit(X[:0])
+    assert zca().fit(X)(X[:0]).shape == (0, 7)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"eps": -1.0}, "eps must be a finite"),
+        ({"method": "svd"}, "unknown method"),
+        ({"gradient": "x"}, "unknown grad"),
+    ],
+)
+def test_wrong_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        zca(**options)
+
+
+# --- a module like others ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_data(dtype):
+    """Computed in float32, rounded once."""
+    data = X.to(dtype)
+    layer = zca(1e-3, dtype=torch.float32).fit(data)
+    exact = zca(1e-3, dtype=torch.float32).fit(data.float())
+    assert torch.equal(layer.whitening, exact.whitening)
+    assert torch.equal(layer(data), exact(data.float()).to(dtype))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(zca(1e-3, dtype=torch.float32).fit(data).whitening, exact.whitening)
+        assert torch.equal(layer(data), exact(data.float()).to(dtype))
+
+
+def test_integer_data():
+    images = torch.randint(0, 256, (50, 7), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    layer = zca(dtype=torch.float32)
+    assert torch.equal(layer.fit(images)(images), zca(dtype=torch.float32).fit(images.float())(images.float()))
+
+
+@pytest.mark.parametrize("fitted", ["fit", "partial_fit"])
+def test_state_dict_round_trip(fitted):
+    layer = getattr(zca(), fitted)(X)
+    file = io.BytesIO()
+    torch.save(layer.state_dict(), file)
+    file.seek(0)
+    single = ZCAWhitening(7, device="meta").to_empty(device="cpu")
+    single.load_state_dict(torch.load(file))
+    assert single.whitening.dtype == torch.float32
+    torch.testing.assert_close(single(X.float()), layer(X).float(), rtol=1e-4, atol=1e-4)  # ||W|| * mean * eps
+    # The stream goes on where it was.
+    assert single.count == 80
+    double = zca()
+    double.load_state_dict(layer.state_dict())
+    more = correlated(30, 7, seed=5)
+    close(double.partial_fit(more)(more), layer.partial_fit(more)(more))
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda layer: pickle.loads(pickle.dumps(layer))])
+def test_copies(again):
+    layer = zca().partial_fit(X)
+    other = again(layer)
+    assert torch.equal(other(X), layer(X))
+    layer.partial_fit(2 * X)
+    assert not torch.allclose(other(X), layer(X))
+
+
+def test_prints_its_constructor_call():
+    layer = zca(1e-3, method=matroot.Pade(degree=3), gradient="lyapunov")
+    again = eval(repr(layer), {**vars(matroot), **vars(matroot.nn)})
+    names = ("num_features", "eps", "method", "gradient")
+    assert [getattr(again, n) for n in names] == [getattr(layer, n) for n in names]
+
+
+def test_compile_and_export():
+    torch.compiler.reset()
+    layer = zca().fit(X)
+    close(torch.compile(layer, fullgraph=True, backend="aot_eager")(X), layer(X))
+    rows = torch.export.Dim("rows", min=2, max=1000)
+    program = torch.export.export(layer, (X,), dynamic_shapes=({0: rows},)).module()
+    close(program(X[:9]), layer(X[:9]))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+def test_onnx(tmp_path):
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    layer = zca(dtype=torch.float32).fit(X.float())
+    torch.onnx.export(layer, (X.float(),), dynamo=True, verbose=False).save(str(tmp_path / "zca.onnx"))
+    session = onnxruntime.InferenceSession(str(tmp_path / "zca.onnx"))
+    (found,) = session.run(None, {session.get_inputs()[0].name: X.float().numpy()})
+    np.testing.assert_allclose(found, layer(X.float()).numpy(), rtol=1e-4, atol=1e-4)  # ||W|| * mean * eps

@@ -4,7 +4,7 @@ import torch
 
 from matroot.nn import CovariancePool, SecondOrderHead, TemporalAttention, TemporalCovariancePool, WhitenColor
 
-MAPS = {1: (3, 6, 11), 2: (3, 6, 4, 3), 3: (2, 6, 3, 2, 4)}
+MAPS = {1: (2, 6, 9), 2: (2, 6, 4, 3), 3: (2, 6, 3, 2, 3)}
 
 WITH_ROOT = {
     **{f"pool-{d}d": (lambda d=d, **kw: CovariancePool(6, 4, dims=d, **kw), [MAPS[d]]) for d in MAPS},
@@ -12,9 +12,9 @@ WITH_ROOT = {
     "pool-matrix": (lambda **kw: CovariancePool(6, 4, triangle=False, **kw), [MAPS[2]]),
     "temporal": (lambda **kw: TemporalCovariancePool(**kw), [MAPS[3]]),
     "temporal-frames": (lambda **kw: TemporalCovariancePool(5, per_frame=True, **kw), [MAPS[3]]),
-    "whiten-color": (lambda **kw: WhitenColor(**kw), [MAPS[2], (3, 6, 5, 5)]),
-    "whiten-color-groups": (lambda **kw: WhitenColor(0.9, learnable=False, groups=2, **kw), [MAPS[1], (1, 6, 9)]),
-    "head": (lambda **kw: SecondOrderHead(6, 5, reduce_to=4, **kw), [(3, 12, 6)]),
+    "whiten-color": (lambda **kw: WhitenColor(**kw), [MAPS[2], (2, 6, 3, 3)]),
+    "whiten-color-groups": (lambda **kw: WhitenColor(0.9, learnable=False, groups=2, **kw), [MAPS[1], (1, 6, 7)]),
+    "head": (lambda **kw: SecondOrderHead(6, 5, reduce_to=4, **kw), [(2, 10, 6)]),
 }
 """name -> constructor that takes method and gradient, shapes of the input."""
 

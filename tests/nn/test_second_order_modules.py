@@ -17,20 +17,23 @@ import matroot.nn
 from .modules import MODULES, WITH_ROOT, build, value_and_gradients
 
 every_module = pytest.mark.parametrize("name", MODULES)
-every_root = pytest.mark.parametrize("name", WITH_ROOT)
+NORMALISED = ("pool-2d", "head", "attention")
+"""Those that do something else in evaluation, one of a kind."""
 
 
-def close(found, expected, tolerance=1e-9):
-    """Up to the order of summation in float64, on values of order one."""
+def close(found, expected):
+    """Up to the order of summation in float64 on values of order one, of which a singular covariance's root keeps
+    the square root: some of these have no more positions than channels."""
     for a, b in zip(found, expected, strict=True):
-        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+        torch.testing.assert_close(a, b, rtol=1e-7, atol=1e-7)
 
 
 # --- derivatives ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("training", [True, False])
-@every_module
+@pytest.mark.parametrize(
+    ("name", "training"), [*((name, True) for name in MODULES), *((name, False) for name in NORMALISED)]
+)
 def test_gradcheck(name, training):
     module, inputs = build(name, torch.float64)
     module.train(training)
@@ -41,20 +44,16 @@ def test_gradcheck(name, training):
         given, parameters = tensors[: len(inputs)], tensors[len(inputs) :]
         return torch.func.functional_call(module, dict(zip(names, parameters, strict=True)), given)
 
-    assert gradcheck(call, tensors, atol=1e-6)
+    assert gradcheck(call, tensors, fast_mode=True)
 
 
 # --- poor input ----------------------------------------------------------------------------------
 
 
-def _constant_channels(x, axis):
-    return x.index_fill(axis, torch.tensor([0, 3]), 7.0)
-
-
 POOR = {
     "zero": lambda x, axis: torch.zeros_like(x),
     "constant": lambda x, axis: torch.full_like(x, 3.7),
-    "constant channels": _constant_channels,
+    "constant channels": lambda x, axis: x.index_fill(axis, torch.tensor([0, 3]), 7.0),
     "dead channels": lambda x, axis: x.index_fill(axis, torch.tensor([1, 2]), 0.0),
     "equal channels": lambda x, axis: x[:, :1].expand_as(x) if axis == 1 else x[..., :1].expand_as(x),
     "batch of one": lambda x, axis: x[:1],
@@ -71,22 +70,16 @@ CHOICES = {
 
 
 @pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("choice", CHOICES)
-@pytest.mark.parametrize("kind", POOR)
-@every_root
-def test_poor_input_gives_finite_values_and_gradients(name, kind, choice, training):
+@pytest.mark.parametrize(
+    ("name", "choice"), [("attention", "auto"), *((name, choice) for name in WITH_ROOT for choice in CHOICES)]
+)
+def test_poor_input_gives_finite_values_and_gradients(name, choice, training):
     module, inputs = build(name, **CHOICES[choice])
     axis = 2 if name == "head" else 1
-    poor = [POOR[kind](x, axis).contiguous() for x in inputs]
-    for tensor in value_and_gradients(module.train(training), poor):
-        assert torch.isfinite(tensor).all()
-
-
-@pytest.mark.parametrize("kind", POOR)
-def test_poor_input_to_attention(kind):
-    module, inputs = build("attention")
-    for tensor in value_and_gradients(module, [POOR[kind](x, 1).contiguous() for x in inputs]):
-        assert torch.isfinite(tensor).all()
+    for kind, spoil in POOR.items():
+        poor = [spoil(x, axis).contiguous() for x in inputs]
+        for tensor in value_and_gradients(module.train(training), poor):
+            assert torch.isfinite(tensor).all(), kind
 
 
 # --- the life of a module ------------------------------------------------------------------------
@@ -135,7 +128,7 @@ def test_saved_and_loaded(name):
     [
         "CovariancePool(in_channels=6)",
         "CovariancePool(in_channels=6, reduce_to=None, dims=3, root=False, triangle=False)",
-        "CovariancePool(in_channels=6, method=Pade(degree=3), gradient=Lyapunov(iterations=4, tolerance=None))",
+        "CovariancePool(in_channels=6, method=Minimax(tolerance=0.01, condition=None), gradient=Unrolled())",
         "TemporalCovariancePool()",
         "TemporalCovariancePool(window=5, per_frame=True, method='taylor')",
         "TemporalAttention(channels=6, window=3, expansion=2)",
@@ -226,13 +219,10 @@ def test_compile(name):
     close(value_and_gradients(Compiled(), inputs), expected)
 
 
-@pytest.mark.parametrize("strict", [False, True])
 @every_module
-def test_export(name, strict):
+def test_export(name):
     module, inputs = build(name, torch.float64)
-    program = torch.export.export(
-        module.eval(), tuple(inputs), dynamic_shapes=_dynamic(inputs), strict=strict
-    ).module()
+    program = torch.export.export(module.eval(), tuple(inputs), dynamic_shapes=_dynamic(inputs)).module()
     for copies in (1, 2):
         repeated = _repeated(inputs, copies)
         close([program(*repeated)], [module(*repeated)])
@@ -253,12 +243,9 @@ def _repeated(inputs, copies):
     ("name", "method"),
     [
         ("pool-2d", "newton-schulz"),
-        ("pool-1d", "taylor"),
-        ("pool-matrix", "minimax"),
-        ("temporal", "newton-schulz"),
+        ("temporal", "taylor"),
         ("whiten-color", "newton-schulz"),
-        ("whiten-color-groups", "taylor"),
-        ("head", "newton-schulz"),
+        ("head", "minimax"),
         ("attention", None),
     ],
 )

@@ -84,12 +84,6 @@ class TemporalAttention(nn.Module):
             nn.Sigmoid(),
         )
         self.temporal = nn.Conv3d(channels, channels, (window, 1, 1))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Start as ReLU(gate * video)."""
-        for module in (self.value, self.query, self.key, self.norm, self.gate[0], self.gate[2]):
-            module.reset_parameters()
         for parameter in (self.norm.weight, *self.temporal.parameters()):
             nn.init.zeros_(parameter)
 

@@ -39,4 +39,5 @@ def untriangle(v: Tensor, keep_norm: bool = False) -> Tensor:
 
 
 def _weights(diagonal: Tensor, like: Tensor) -> Tensor:
-    return torch.where(diagonal, 1.0, 2**0.5).to(like.dtype)
+    """1 on the diagonal and sqrt(2) off it, in full precision of the dtype."""
+    return torch.where(diagonal, torch.ones((), dtype=like.dtype, device=like.device), 2**0.5)

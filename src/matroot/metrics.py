@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from ._api import sqrtm
-from ._tracing import full_precision
 
 
 def frechet_distance(mu1: Tensor, cov1: Tensor, mu2: Tensor, cov2: Tensor) -> Tensor:
@@ -29,10 +28,9 @@ def frechet_distance(mu1: Tensor, cov1: Tensor, mu2: Tensor, cov2: Tensor) -> Te
     """
     given = {"mu1": mu1, "cov1": cov1, "mu2": mu2, "cov2": cov2}
     _require(given)
-    with full_precision(mu1):
-        mean = (mu1.double() - mu2.double()).square().sum(-1)
-        spread = _trace(cov1.double()) + _trace(cov2.double())
-        return _distance(mean + spread, _root(cov1) @ _root(cov2)).to(_result_dtype(*given.values()))
+    mean = (mu1.double() - mu2.double()).square().sum(-1)
+    spread = _trace(cov1.double()) + _trace(cov2.double())
+    return _distance(mean + spread, _root(cov1) @ _root(cov2)).to(_result_dtype(*given.values()))
 
 
 def frechet_distance_of_samples(x1: Tensor, x2: Tensor) -> Tensor:
@@ -48,12 +46,11 @@ def frechet_distance_of_samples(x1: Tensor, x2: Tensor) -> Tensor:
         if x.ndim < 2 or x.shape[-1] != x1.shape[-1]:
             raise ValueError(f"{name} must have shape (*, N, {x1.shape[-1]}) to go with x1, got {tuple(x.shape)}")
     (mu1, X1), (mu2, X2) = (_scaled_deviations(x.double()) for x in (x1, x2))
-    with full_precision(x1):
-        if x1.shape[-2] * x2.shape[-2] > x1.shape[-1] ** 2:
-            distance = frechet_distance(mu1, X1.mT @ X1, mu2, X2.mT @ X2)
-        else:
-            spread = X1.square().sum((-2, -1)) + X2.square().sum((-2, -1))
-            distance = _distance((mu1 - mu2).square().sum(-1) + spread, X1 @ X2.mT)
+    if x1.shape[-2] * x2.shape[-2] > x1.shape[-1] ** 2:
+        distance = frechet_distance(mu1, X1.mT @ X1, mu2, X2.mT @ X2)
+    else:
+        spread = X1.square().sum((-2, -1)) + X2.square().sum((-2, -1))
+        distance = _distance((mu1 - mu2).square().sum(-1) + spread, X1 @ X2.mT)
     return distance.to(_result_dtype(x1, x2))
 
 
@@ -98,7 +95,9 @@ def _root(cov: Tensor) -> Tensor:
     if cov.dtype != torch.float64:
         symmetric = 0.5 * (wide + wide.mT).detach()
         values, vectors = torch.linalg.eigh(torch.where(_finite(symmetric), symmetric, 0))
-        lowest = -4 * cov.shape[-1] * torch.finfo(cov.dtype).eps * values[..., -1:]
+        # Of sums in float32, and of rounding them once more to half precision.
+        noise = 4 * cov.shape[-1] * torch.finfo(torch.float32).eps + torch.finfo(cov.dtype).eps
+        lowest = -noise * values[..., -1:]
         negative = torch.where(values >= lowest, values.clamp_max(0), 0)
         wide = wide - (vectors * negative[..., None, :]) @ vectors.mT
     return sqrtm(wide, "eigen")

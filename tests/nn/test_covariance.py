@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from torch.utils._python_dispatch import TorchDispatchMode
 
 import matroot.nn
 from matroot.nn import covariance, triangle, untriangle
+
+from ..dispatch import Largest
 
 # --- covariance ----------------------------------------------------------------------------------
 
@@ -45,21 +46,6 @@ def test_a_large_mean_does_not_cancel():
     x = random((1, 4, 500)) + 1000
     found = covariance(x.float()).double()
     torch.testing.assert_close(found, covariance(x.float().double()), rtol=0, atol=1e3 * _eps(torch.float32))
-
-
-class Largest(TorchDispatchMode):
-    """Records the operations, and the number of entries of the largest tensor made."""
-
-    def __init__(self):
-        super().__init__()
-        self.size, self.names = 0, set()
-
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        result = operation(*args, **(kwargs or {}))
-        self.names.add(operation.overloadpacket.__name__)
-        for tensor in result if isinstance(result, tuple | list) else [result]:
-            self.size = max(self.size, tensor.numel() if isinstance(tensor, torch.Tensor) else 0)
-        return result
 
 
 def test_nothing_larger_than_the_map_is_made():

@@ -56,8 +56,12 @@ def test_batches_broadcast():
             assert one.item() == pytest.approx(found[i, j].item(), rel=1e-12)
 
 
+# none so small that rounding the matrix would leave it without digits
+eigenvalues = st.just(0.0) | st.floats(1e-100, 4)
+
+
 @settings(max_examples=50, deadline=None)
-@given(st.integers(1, 8), st.integers(0, 99), st.lists(st.floats(0, 4), min_size=8, max_size=8))
+@given(st.integers(1, 8), st.integers(0, 99), st.lists(eigenvalues, min_size=8, max_size=8))
 def test_commuting_covariances(d, seed, numbers):
     """For one eigenbasis: sum (sqrt(a) - sqrt(b))^2, for any zeros among them."""
     a = torch.tensor(numbers[:d], dtype=torch.float64)

@@ -22,7 +22,7 @@ def random(shape, dtype=torch.float64, seed=0):
     return torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(shapes, st.sampled_from([torch.float32, torch.float64]), st.integers(0, 1), st.floats(0, 0.5))
 def test_is_numpys(shape, dtype, correction, eps):
     x = random(shape, dtype) + 3
@@ -105,7 +105,7 @@ def symmetric(batch, n):
     return M + M.mT
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(batches, sizes, st.booleans())
 def test_round_trip(batch, n, keep_norm):
     M = symmetric(batch, n)
@@ -116,7 +116,7 @@ def test_round_trip(batch, n, keep_norm):
     torch.testing.assert_close(triangle(untriangle(v, keep_norm), keep_norm), v, rtol=4 * _eps(M.dtype), atol=0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(batches, sizes)
 def test_norm_is_kept(batch, n):
     """So are all inner products, which makes the vector a coordinate system of symmetric matrices."""

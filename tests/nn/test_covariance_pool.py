@@ -125,6 +125,18 @@ def test_scales_with_the_features(scale):
     torch.testing.assert_close(pool(scale * x) / scale, pool(x), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("exponent", range(-26, -15))
+@pytest.mark.parametrize(("channels", "positions"), [(6, 12), (6, 4), (32, 10)])
+def test_vanishing_features(channels, positions, exponent):
+    """Their covariances lose digits below 1e-38, rank and sign with them, and end as zero."""
+    x = (10.0**exponent * maps(8, channels, positions, dtype=torch.float32)).requires_grad_()
+    value = CovariancePool(channels, None, dims=1)(x)
+    (gradient,) = torch.autograd.grad(value.sum(), x)
+    assert torch.isfinite(value).all()
+    assert torch.isfinite(gradient).all()
+    assert value.abs().max() < 10 * 10.0**exponent
+
+
 def test_evaluation_does_not_depend_on_the_batch():
     torch.manual_seed(0)
     pool, x = CovariancePool(6, 4), maps(5, 6, 4, 4, dtype=torch.float32)

@@ -1,0 +1,114 @@
+"""Distances between distributions."""
+
+from functools import reduce
+
+import torch
+from torch import Tensor
+
+from ._api import sqrtm
+
+
+def frechet_distance(mu1: Tensor, cov1: Tensor, mu2: Tensor, cov2: Tensor) -> Tensor:
+    """Squared Frechet (2-Wasserstein) distance of two normal distributions, the number called FID.
+
+    |mu1 - mu2|^2 + tr(cov1 + cov2 - 2 (cov1^(1/2) cov2 cov1^(1/2))^(1/2))
+
+    mu1, mu2: means (*, d). cov1, cov2: covariances (*, d, d), of which the symmetric part counts. Leading dimensions
+    are batch and broadcast.
+
+    Returns (*,) in the dtype of the input, float32 at least. Computed in float64, since the terms all but cancel, and
+    with decompositions, which on CUDA synchronise with the host. Never below zero. Covariances may be singular, and
+    eigenvalues negative by the rounding of their dtype count as zero; a clearly negative one, NaN or Inf makes that
+    distance NaN. The gradient is finite everywhere: zero where both distributions are one, and where it should be
+    infinite, at a singular covariance, merely large.
+
+    ValueError if the shapes do not match, TypeError for integers and complex numbers.
+
+    Like ``scipy.linalg.sqrtm(cov1 @ cov2)`` in the usual formula, which is complex or NaN for singular covariances.
+    """
+    given = {"mu1": mu1, "cov1": cov1, "mu2": mu2, "cov2": cov2}
+    _require(given)
+    mean = (mu1.double() - mu2.double()).square().sum(-1)
+    spread = _trace(cov1.double()) + _trace(cov2.double())
+    return _distance(mean + spread, _root(cov1) @ _root(cov2)).to(_result_dtype(*given.values()))
+
+
+def frechet_distance_of_samples(x1: Tensor, x2: Tensor) -> Tensor:
+    """:func:`frechet_distance` of the normal distributions with the means and covariances of two sets of samples.
+
+    x1: (*, N1, d), x2: (*, N2, d), real floating point; covariances are divided by N - 1, as in ``torch.cov``.
+
+    Returns (*,), as :func:`frechet_distance` does. Where N1 N2 <= d^2 neither covariances nor roots are made: with
+    centred samples X the last term is that of the singular values of X1 X2^T, and the gradient is exact for any rank.
+    """
+    for name, x in (("x1", x1), ("x2", x2)):
+        _require_real(name, x)
+        if x.ndim < 2 or x.shape[-1] != x1.shape[-1]:
+            raise ValueError(f"{name} must have shape (*, N, {x1.shape[-1]}) to go with x1, got {tuple(x.shape)}")
+    (mu1, X1), (mu2, X2) = (_scaled_deviations(x.double()) for x in (x1, x2))
+    if x1.shape[-2] * x2.shape[-2] > x1.shape[-1] ** 2:
+        distance = frechet_distance(mu1, X1.mT @ X1, mu2, X2.mT @ X2)
+    else:
+        spread = X1.square().sum((-2, -1)) + X2.square().sum((-2, -1))
+        distance = _distance((mu1 - mu2).square().sum(-1) + spread, X1 @ X2.mT)
+    return distance.to(_result_dtype(x1, x2))
+
+
+def _distance(positive: Tensor, K: Tensor) -> Tensor:
+    distance = positive - 2 * _trace_norm(K)
+    # Rounding may leave it below zero; adding that back keeps the gradient.
+    return distance - distance.detach().clamp_max(0)
+
+
+def _scaled_deviations(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean (*, d) of samples (*, N, d), and X (*, N, d) with X^T X their covariance."""
+    mean = x.mean(-2, keepdim=True)
+    return mean[..., 0, :], (x - mean) / max(x.shape[-2] - 1, 1) ** 0.5
+
+
+def _result_dtype(*tensors: Tensor) -> torch.dtype:
+    return reduce(torch.promote_types, (tensor.dtype for tensor in tensors), torch.float32)
+
+
+def _require(given: dict[str, Tensor]) -> None:
+    d = given["mu1"].shape[-1:].numel()
+    for name, tensor in given.items():
+        _require_real(name, tensor)
+        expected = (d,) if name.startswith("mu") else (d, d)
+        if tensor.ndim < len(expected) or tuple(tensor.shape[-len(expected) :]) != expected:
+            want = ", ".join(map(str, ("*", *expected)))
+            raise ValueError(f"{name} must have shape ({want}) to go with mu1, got {tuple(tensor.shape)}")
+
+
+def _require_real(name: str, tensor: Tensor) -> None:
+    if not tensor.is_floating_point():
+        raise TypeError(f"{name} must be real floating point, got {tensor.dtype}")
+
+
+def _trace(M: Tensor) -> Tensor:
+    return M.diagonal(dim1=-2, dim2=-1).sum(-1)
+
+
+def _root(cov: Tensor) -> Tensor:
+    """In float64. What rounding to a narrower dtype made negative is cut off first: ``sqrtm`` would refuse it."""
+    wide = cov.double()
+    if cov.dtype != torch.float64:
+        symmetric = 0.5 * (wide + wide.mT).detach()
+        values, vectors = torch.linalg.eigh(torch.where(_finite(symmetric), symmetric, 0))
+        # Of sums in float32, and of rounding them once more to half precision.
+        noise = 4 * cov.shape[-1] * torch.finfo(torch.float32).eps + torch.finfo(cov.dtype).eps
+        lowest = -noise * values[..., -1:]
+        negative = torch.where(values >= lowest, values.clamp_max(0), 0)
+        wide = wide - (vectors * negative[..., None, :]) @ vectors.mT
+    return sqrtm(wide, "eigen")
+
+
+def _trace_norm(K: Tensor) -> Tensor:
+    """The sum of singular values, tr (K K^T)^(1/2) without squaring: its gradient is bounded, also at K = 0."""
+    finite = _finite(K)
+    total = torch.linalg.svdvals(torch.where(finite, K, 0)).sum(-1)
+    return torch.where(finite[..., 0, 0], total, torch.nan)
+
+
+def _finite(M: Tensor) -> Tensor:
+    return torch.isfinite(M).all(-1, keepdim=True).all(-2, keepdim=True)

@@ -1,0 +1,17 @@
+"""What every layer asks of its feature maps (B, C, *spatial)."""
+
+from torch import Tensor
+
+
+def require_feature_maps(x: Tensor, name: str = "x", dims: int | None = None, channels: int | None = None) -> None:
+    """Raise unless ``x`` is real floating point, (B, C, *spatial) with ``dims`` spatial dimensions (None: one or
+    more) and C = ``channels`` (None: any)."""
+    shape = tuple(x.shape)
+    if not x.is_floating_point():
+        raise TypeError(f"{name} must be real floating point, got {x.dtype}")
+    if dims is None and x.ndim < 3:
+        raise ValueError(f"{name} must be (B, C, *spatial), 3 dimensions or more; got {x.ndim}, shape {shape}")
+    if dims is not None and x.ndim != dims + 2:
+        raise ValueError(f"{name} must have {dims + 2} dimensions (B, C and {dims} more); got {x.ndim}, shape {shape}")
+    if channels is not None and x.shape[1] != channels:
+        raise ValueError(f"{name} must have {channels} channels; got {x.shape[1]}, shape {shape}")

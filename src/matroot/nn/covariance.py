@@ -1,0 +1,40 @@
+"""Covariances of feature maps."""
+
+import torch
+from torch import Tensor
+
+from .._tracing import full_precision
+from ._feature_maps import require_feature_maps
+
+
+def covariance(x: Tensor, *, correction: int = 0, eps: float = 0.0) -> Tensor:
+    """Covariance of the channels over all positions, one matrix per map.
+
+    x: (B, C, *spatial), real floating point, in any memory format.
+    correction: the sum is divided by N - correction for N positions (never by less than one), as in ``torch.cov``.
+    eps: added to the diagonal.
+
+    Returns (B, C, C) in x's dtype, float32 for half and bfloat16, also inside autocast. One position gives zeros.
+    TypeError for integers and complex numbers, ValueError for fewer than three dimensions.
+
+    Like ``torch.stack([torch.cov(m.flatten(1), correction=0) for m in x])``.
+    """
+    require_feature_maps(x)
+    X, _ = deviations(x.flatten(2))
+    return covariance_of_deviations(X, correction=correction, eps=eps)
+
+
+def deviations(X: Tensor) -> tuple[Tensor, Tensor]:
+    """(*, C, N) -> deviations from the mean (*, C, N) and the mean (*, C, 1), in float32 at least."""
+    X = X.to(torch.promote_types(X.dtype, torch.float32))
+    mean = X.mean(-1, keepdim=True)
+    return X - mean, mean
+
+
+def covariance_of_deviations(X: Tensor, *, correction: int, eps: float) -> Tensor:
+    """X X^T/(N - correction) + eps I of centred X (*, C, N), shape (*, C, C)."""
+    with full_precision(X):
+        covariance = X @ X.mT / max(X.shape[-1] - correction, 1)
+    if eps:
+        covariance = covariance + eps * torch.diag_embed(torch.ones_like(covariance[..., 0]))
+    return covariance

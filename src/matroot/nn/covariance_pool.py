@@ -1,0 +1,53 @@
+"""Global covariance pooling."""
+
+from torch import Tensor, nn
+
+from ..gradients import Gradient
+from ..methods import Method
+from ._feature_maps import require_feature_maps
+from ._reduction import reduction
+from ._second_order_pool import SecondOrderPool
+from .covariance import covariance
+
+
+class CovariancePool(SecondOrderPool):
+    """Square root of the covariance of a feature map's channels, in the place of average pooling.
+
+    in_channels: C of the feature maps (B, C, *spatial).
+    reduce_to: a 1x1 convolution, batch normalisation and ReLU first make this many channels; None: none of them.
+    dims: number of spatial dimensions, 1, 2 or 3.
+    root: False returns the covariance itself.
+    triangle: flatten to the upper triangle, row by row; False returns matrices.
+    method, gradient: how the root is taken, see :func:`matroot.sqrtm`.
+
+    Returns (B, n (n + 1)/2) or (B, n, n) with n channels after the reduction. Statistics and root are in float32 at
+    least, the result has the dtype of the (reduced) features. Maps with fewer positions than channels have singular
+    covariances, the usual case here, and a map of one position a zero one: values and gradients stay finite. In
+    training the batch normalisation needs two values per channel. ValueError for another number of channels or
+    dimensions.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        reduce_to: int | None = 256,
+        dims: int = 2,
+        root: bool = True,
+        triangle: bool = True,
+        method: str | Method = "auto",
+        gradient: str | Gradient | None = None,
+    ) -> None:
+        super().__init__(root, triangle, method, gradient)
+        self.in_channels, self.reduce_to, self.dims = in_channels, reduce_to, dims
+        self.reduce = nn.Identity() if reduce_to is None else reduction(in_channels, reduce_to, dims)
+
+    @property
+    def out_features(self) -> int:
+        """How many numbers come out for one feature map."""
+        n = self.in_channels if self.reduce_to is None else self.reduce_to
+        return n * (n + 1) // 2 if self.triangle else n * n
+
+    def forward(self, x: Tensor) -> Tensor:
+        require_feature_maps(x, dims=self.dims, channels=self.in_channels)
+        features = self.reduce(x)
+        return self.finish(covariance(features), features.dtype)

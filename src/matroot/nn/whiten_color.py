@@ -1,0 +1,122 @@
+"""Whitening and colouring: the content's features with the style's statistics."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from .._api import invsqrtm, sqrtm
+from .._tracing import full_precision
+from ..gradients import Gradient
+from ..methods import Method
+from ._feature_maps import require_feature_maps
+from ._printing import constructor_arguments
+from .covariance import covariance_of_deviations, deviations
+
+
+def whiten_color(
+    content: Tensor,
+    style: Tensor,
+    *,
+    alpha: float | Tensor = 1.0,
+    groups: int = 1,
+    eps: float = 1e-5,
+    method: str | Method = "auto",
+    gradient: str | Gradient | None = None,
+) -> Tensor:
+    """alpha (S_style^(1/2) S_content^(-1/2) (content - its mean) + mean of style) + (1 - alpha) content.
+
+    content: (B, C, *spatial).
+    style: (B, C, *spatial) with other spatial dimensions if need be, or (1, C, *spatial) for all of the batch.
+    alpha: in [0, 1], 0 returns the content and 1 features with the mean and covariance of the style; a tensor must
+        broadcast to the content's shape and is not checked.
+    groups: divide the channels into this many groups, each with a covariance of its own.
+    eps: added to the diagonals of both covariances, which are divided by N - 1. Features of variance below eps, and
+        all of the content if it has fewer positions than channels, are whitened in part only.
+    method, gradient: how the roots are taken, see :func:`matroot.sqrtm`.
+
+    Returns the content's shape, dtype and memory format; computed in float32 at least, also inside autocast.
+    ValueError if channels or batches do not match, groups do not divide the channels, or alpha or eps is out of range.
+    """
+    require_blend(alpha)
+    _require_pair(content, style, groups)
+    if not 0 <= eps < math.inf:
+        raise ValueError(f"eps must be a finite number >= 0, got {eps!r}")
+    dtype = torch.promote_types(content.dtype, torch.float32)
+    X, _ = deviations(_grouped(content, groups).to(dtype))
+    Y, mean = deviations(_grouped(style, groups).to(dtype))
+    whiten = invsqrtm(covariance_of_deviations(X, correction=1, eps=eps), method, gradient=gradient)
+    color = sqrtm(covariance_of_deviations(Y, correction=1, eps=eps), method, gradient=gradient)
+    with full_precision(content):
+        # The two small matrices first: N columns are then multiplied once.
+        colored = ((color @ whiten) @ X + mean).reshape(content.shape)
+    weight = alpha.to(dtype) if isinstance(alpha, Tensor) else alpha
+    return torch.lerp(content.to(dtype), colored, weight).to(content.dtype)
+
+
+class WhitenColor(nn.Module):
+    """:func:`whiten_color` with a blend that is learned.
+
+    alpha: the blend at the start; the sigmoid of a parameter if ``learnable``, then strictly between 0 and 1.
+    groups, eps, method, gradient: see :func:`whiten_color`.
+
+    ``forward(content, style)`` returns the content's shape and dtype. The attribute ``alpha`` is the blend as it is.
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.6,
+        learnable: bool = True,
+        groups: int = 1,
+        eps: float = 1e-5,
+        method: str | Method = "auto",
+        gradient: str | Gradient | None = None,
+    ) -> None:
+        super().__init__()
+        require_blend(alpha)
+        if learnable and not 0 < alpha < 1:
+            raise ValueError(f"a learnable alpha must lie strictly between 0 and 1, got {alpha!r}; or learnable=False")
+        self.start, self.learnable, self.groups, self.eps = alpha, learnable, groups, eps
+        self.method, self.gradient = method, gradient
+        self.logit = nn.Parameter(torch.tensor(math.log(alpha / (1 - alpha)))) if learnable else None
+
+    @property
+    def alpha(self) -> float | Tensor:
+        """The blend as it is now."""
+        return self.start if self.logit is None else torch.sigmoid(self.logit)
+
+    def forward(self, content: Tensor, style: Tensor) -> Tensor:
+        return whiten_color(
+            content,
+            style,
+            alpha=self.alpha,
+            groups=self.groups,
+            eps=self.eps,
+            method=self.method,
+            gradient=self.gradient,
+        )
+
+    def extra_repr(self) -> str:
+        return constructor_arguments(self, alpha=self.start)
+
+
+def require_blend(alpha: float | Tensor) -> None:
+    """Raise unless ``alpha`` is a tensor or in [0, 1]."""
+    if not isinstance(alpha, Tensor) and not 0 <= alpha <= 1:
+        raise ValueError(f"alpha must be in [0, 1], got {alpha!r}")
+
+
+def _require_pair(content: Tensor, style: Tensor, groups: int) -> None:
+    require_feature_maps(content, "content")
+    require_feature_maps(style, "style")
+    if content.shape[1] != style.shape[1]:
+        raise ValueError(f"content has {content.shape[1]} channels and style {style.shape[1]}; they must be equal")
+    if style.shape[0] not in (1, content.shape[0]):
+        raise ValueError(f"style must have a batch of 1 or of content's {content.shape[0]}; got {style.shape[0]}")
+    if groups < 1 or content.shape[1] % groups:
+        raise ValueError(f"groups must divide the channels; got {groups} groups and {content.shape[1]} channels")
+
+
+def _grouped(x: Tensor, groups: int) -> Tensor:
+    """(B, C, *spatial) -> (B, groups, C/groups, N)."""
+    return x.unflatten(1, (groups, x.shape[1] // groups)).flatten(3)

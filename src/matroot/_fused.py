@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from . import _fused_paper
 from ._rule import pull_back
 from ._tracing import concrete, full_precision, plain, recording
 from .backends import cpu_eigen, eager, native, triton_roots
@@ -25,13 +26,12 @@ Pipeline = Callable[[Tensor], tuple[Tensor, ...]]
 def applies(A: Tensor, method: Method, gradient: Gradient) -> bool:
     """Whether this file knows how to do it."""
     if A.device.type == "cuda":
+        default = method == Minimax() and gradient == Smith() and A.shape[-1] <= triton_roots.LARGEST
         return (
-            method == Minimax()
-            and gradient == Smith()
+            (default or _fused_paper.covers(method, gradient, A.shape[-1]))
             and plain(A)
             and A.dtype in (torch.float32, torch.bfloat16, torch.float16)
             and A.numel() > 0
-            and A.shape[-1] <= triton_roots.LARGEST
             and torch.autograd.forward_ad._current_level < 0
             and triton_roots.available(A.device)
         )
@@ -52,6 +52,12 @@ def fused_roots(
     if isinstance(method, Minimax):
         both = _Minimax.apply(flat, ridge, gradient) if recording(A) else _minimax(flat, ridge, wanted)
         return tuple(both[inverse].to(A.dtype).view(A.shape) for inverse in inverses(wanted))
+    if not isinstance(method, Eigen):
+        if recording(A):
+            found = _Paper.apply(flat, ridge, method, gradient, wanted)
+        else:
+            found = _fused_paper.evaluate(flat, ridge, method, wanted, A.dtype)
+        return tuple(root.to(A.dtype).view(A.shape) for root in found)
     refused, *found = _Eigen.apply(flat, ridge, wanted) if recording(A) else _eigen(flat, ridge, wanted)
     found = found[: len(inverses(wanted))]
     if refused.any():
@@ -92,6 +98,31 @@ class _Minimax(Function):
             solve = triton_roots.solve if roots[0].is_cuda else native.solve
             X = solve(roots[0], roots[1], cotangents[0], cotangents[1], ctx.ridge)
         return X.to(ctx.dtype), None, None
+
+
+class _Paper(Function):
+    """(A) -> the wanted roots by one of the paper's methods, in float32."""
+
+    @staticmethod
+    def forward(ctx, A, ridge, method, gradient, wanted):
+        ctx.ridge, ctx.gradient, ctx.wanted, ctx.dtype = ridge, gradient, wanted, A.dtype
+        ctx.set_materialize_grads(False)
+        roots = _fused_paper.evaluate(A, ridge, method, wanted, torch.float32)
+        ctx.save_for_backward(*roots)
+        return roots
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        roots = ctx.saved_tensors
+        used = [G for G in cotangents if G is not None]
+        if not used:
+            return None, None, None, None, None
+        if torch.is_grad_enabled() or not all(plain(G) for G in used):
+            with full_precision(roots[0]):
+                X = _with_ridge(_differentiable(roots, cotangents, ctx.gradient, ctx.wanted), ctx.ridge)
+        else:
+            X = _fused_paper.solve(roots, cotangents, ctx.ridge, ctx.gradient, ctx.wanted, ctx.dtype)
+        return X.to(ctx.dtype), None, None, None, None
 
 
 def _eigen(A: Tensor, ridge: float, wanted: Wanted) -> tuple[Tensor, ...]:

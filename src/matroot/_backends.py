@@ -4,7 +4,8 @@
 torch      ordinary operations, one after another: everything, everywhere
 chunks     ``Eigen`` with ``Exact`` on the CPU, in chunks that stay in cache
 native     compiled code on the CPU: ``Minimax`` with ``Krylov`` or ``Smith``, float32 and float64
-triton     one launch each way on a GPU: ``Minimax`` with ``Smith``, float32 and half types, n up to 1024
+triton     one launch each way on a GPU, float32 and half types: ``Minimax`` with ``Smith`` up to n = 1024,
+           ``Taylor``, ``Pade`` and ``NewtonSchulz`` with ``Lyapunov`` up to 64
 =========  ====================================================================================================
 """
 
@@ -14,9 +15,9 @@ import torch
 from torch import Tensor
 
 from ._tracing import compiling, exporting, plain, transforming
-from .backends import eager, native, triton_roots
-from .gradients import Exact, Gradient, Krylov, Smith
-from .methods import Eigen, Method, Minimax
+from .backends import eager, native, triton_roots, triton_series
+from .gradients import Exact, Gradient, Krylov, Lyapunov, Smith
+from .methods import Eigen, Method, Minimax, NewtonSchulz, Pade, Taylor
 
 BACKENDS = ("triton", "native", "chunks", "torch")
 
@@ -65,12 +66,17 @@ def obstacle(backend: str, here: Situation, method: Method, gradient: Gradient) 
 
 
 def _triton(here: Situation, method: Method, gradient: Gradient) -> str | None:
-    if method != Minimax() or gradient != Smith():
-        return f"no kernel for {_names(method, gradient)}, only for 'minimax' with 'smith'"
+    largest = triton_series.LARGEST
+    if method == Minimax() and gradient == Smith():
+        largest = triton_roots.LARGEST
+    elif not isinstance(gradient, Lyapunov) or not isinstance(method, Taylor | Pade | NewtonSchulz):
+        return f"no kernel for {_names(method, gradient)}"
+    elif here.traced:
+        return "inside torch.compile only 'minimax' with 'smith'"
     if here.dtype not in (torch.float32, torch.bfloat16, torch.float16):
         return "kernels are for float32, float16 and bfloat16"
-    if here.n > triton_roots.LARGEST:
-        return f"matrices of size {here.n} are larger than {triton_roots.LARGEST}"
+    if here.n > largest:
+        return f"matrices of size {here.n} are larger than {largest}"
     return triton_roots.missing(here.device)
 
 

@@ -10,12 +10,13 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from . import _ops
+from . import _fused_paper, _ops
 from ._plan import Plan
 from ._rule import pull_back
 from ._tracing import compiling, concrete, full_precision, plain, recording
 from .backends import cpu_eigen, eager, native
 from .gradients import Exact, Gradient, Smith
+from .methods import Minimax
 from .methods._base import Wanted, inverses
 from .methods.eigen import floored
 from .methods.minimax import native_schedules
@@ -29,6 +30,8 @@ def fused_roots(A: Tensor, ridge: float, plan: Plan, wanted: Wanted, otherwise: 
     if plan.backend == "chunks":
         with full_precision(A):
             found = _in_chunks(flat, ridge, wanted, otherwise)
+    elif not isinstance(plan.method, Minimax):
+        found = _paper(flat, float(ridge), plan, wanted)
     elif recording(A):
         both = _Minimax.apply(flat, float(ridge), plan.gradient)
         found = [both[inverse] for inverse in inverses(wanted)]
@@ -84,6 +87,37 @@ def _in_chunks(A: Tensor, ridge: float, wanted: Wanted, otherwise: Pipeline) -> 
         careful = otherwise(A[places])
         found = [root.index_copy(0, places, right) for root, right in zip(found, careful, strict=True)]
     return found
+
+
+def _paper(A: Tensor, ridge: float, plan: Plan, wanted: Wanted) -> tuple[Tensor, ...]:
+    if recording(A):
+        return _Paper.apply(A, ridge, plan.method, plan.gradient, wanted)
+    return _fused_paper.evaluate(A, ridge, plan.method, wanted, A.dtype)
+
+
+class _Paper(Function):
+    """(A) -> the wanted roots by one of the paper's methods, in float32."""
+
+    @staticmethod
+    def forward(ctx, A, ridge, method, gradient, wanted):
+        ctx.ridge, ctx.gradient, ctx.wanted, ctx.dtype = ridge, gradient, wanted, A.dtype
+        ctx.set_materialize_grads(False)
+        roots = _fused_paper.evaluate(A, ridge, method, wanted, torch.float32)
+        ctx.save_for_backward(*roots)
+        return roots
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        roots = ctx.saved_tensors
+        used = [G for G in cotangents if G is not None]
+        if not used:
+            return None, None, None, None, None
+        if torch.is_grad_enabled() or not all(plain(G) for G in used):
+            with full_precision(roots[0]):
+                X = _with_ridge(_differentiable(roots, cotangents, ctx.gradient, ctx.wanted), ctx.ridge)
+        else:
+            X = _fused_paper.solve(roots, cotangents, ctx.ridge, ctx.gradient, ctx.wanted, ctx.dtype)
+        return X.to(ctx.dtype), None, None, None, None
 
 
 def _eigen(A: Tensor, ridge: float, wanted: Wanted) -> tuple[Tensor, ...]:

@@ -37,7 +37,7 @@ def roots(A: Tensor, ridge: float, schedules: Schedules) -> tuple[Tensor, Tensor
     S = torch.empty(A.shape, dtype=torch.float32, device=A.device)
     R = torch.empty_like(S)
     numbers = (n, *strides, ridge, _widest(n, A.dtype))
-    table = _table(A.device, schedules)
+    table = on_device(A.device, schedules)
     if n > _ON_CHIP:
         from .triton_tiled_roots import tiled_roots_kernel as kernel
 
@@ -46,7 +46,7 @@ def roots(A: Tensor, ridge: float, schedules: Schedules) -> tuple[Tensor, Tensor
     else:
         from .triton_kernels import roots_kernel as kernel
 
-        _launch(kernel, (A.shape[0], 1, 1), (A, S, R, table, *numbers), _on_chip(n, A.is_cuda), strides)
+        _launch(kernel, (A.shape[0], 1, 1), (A, S, R, table, *numbers), _with_cheap(n, A.is_cuda), strides)
     return S, R
 
 
@@ -65,7 +65,7 @@ def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: flo
     else:
         from .triton_kernels import smith_kernel as kernel
 
-        _launch(kernel, (S.shape[0], 1, 1), (*inputs, n, ridge), has | _on_chip(n, S.is_cuda))
+        _launch(kernel, (S.shape[0], 1, 1), (*inputs, n, ridge), has | _with_cheap(n, S.is_cuda))
     return out
 
 
@@ -105,10 +105,10 @@ def _widest(n: int, dtype: torch.dtype) -> float:
 
 
 @cache
-def _on_chip(n: int, cuda: bool) -> dict[str, Any]:
-    """Tile, precision and warps; measured on one H200."""
+def on_chip(n: int, cuda: bool) -> dict[str, Any]:
+    """Tile, precision and warps of kernels with one matrix a program; measured on one H200."""
     size = max(16, 1 << (n - 1).bit_length())
-    return {"N": size, **_precisions(cuda), "num_warps": {16: 1, 32: 2, 64: 4}[size]}
+    return {"N": size, "PRECISION": _precision(cuda), "num_warps": {16: 1, 32: 2, 64: 4}[size]}
 
 
 _RESIDENT = 2
@@ -142,7 +142,7 @@ def _groups(A: Tensor) -> tuple[tuple[int, int, int], tuple[Any, ...], dict[str,
         "TILE": tile,
         "DEPTH": 32,
         "SLOTS": slots,
-        "PRECISION": _precisions(A.is_cuda)["PRECISION"],
+        "PRECISION": _precision(A.is_cuda),
         "num_warps": 4,
         "num_stages": 3,
         "launch_cooperative_grid": True,  # programs wait for each other: all must be there
@@ -166,11 +166,15 @@ def _shape(across: int, batch: int, programs: int, cached: int) -> tuple[int, in
     return group, groups(group)
 
 
-def _precisions(cuda: bool) -> dict[str, str]:
-    """How products, those for corrections, and those for small ones are made of tensor core products."""
-    if cuda:
-        return {"PRECISION": "bf16x6", "CHEAP": "bf16x3", "ROUGH": "tf32"}
-    return dict.fromkeys(("PRECISION", "CHEAP", "ROUGH"), "ieee")
+def _precision(cuda: bool) -> str:
+    """How a float32 product is made of tensor core ones."""
+    return "bf16x6" if cuda else "ieee"
+
+
+@cache
+def _with_cheap(n: int, cuda: bool) -> dict[str, Any]:
+    """And how products for corrections are, and those for small ones."""
+    return on_chip(n, cuda) | {"CHEAP": "bf16x3" if cuda else "ieee", "ROUGH": "tf32" if cuda else "ieee"}
 
 
 @cache
@@ -179,5 +183,6 @@ def _multiprocessors(device: torch.device) -> int:
 
 
 @cache
-def _table(device: torch.device, schedules: Schedules) -> Tensor:
-    return torch.tensor(schedules, device="cpu").to(device, non_blocking=True)
+def on_device(device: torch.device, rows: tuple[tuple, ...]) -> Tensor:
+    """Coefficients where kernels can read them."""
+    return torch.tensor(rows, dtype=torch.float32, device="cpu").to(device, non_blocking=True)

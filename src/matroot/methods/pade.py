@@ -43,10 +43,14 @@ class Pade(Method):
         if self.form is not None:
             require_choice(self, "form", ("polynomial", "partial-fractions"))
 
+    @property
+    def by_polynomials(self) -> bool:
+        """Which form is taken."""
+        return self.degree <= _MOST_BY_POLYNOMIALS if self.form is None else self.form == "polynomial"
+
     def evaluate(self, A: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
         norm = eager.frobenius(A)
-        by_polynomials = self.degree <= _MOST_BY_POLYNOMIALS if self.form is None else self.form == "polynomial"
-        scalar_roots = self._polynomials if by_polynomials else self._partial_fractions
+        scalar_roots = self._polynomials if self.by_polynomials else self._partial_fractions
         sqrt, invsqrt = scalar_roots(A / norm, wanted)
         scaled = []
         if sqrt is not None:
@@ -63,22 +67,26 @@ class Pade(Method):
         )
 
     def _partial_fractions(self, X: Tensor, wanted: Wanted) -> tuple[Tensor | None, Tensor | None]:
-        """With m = 2N+1 and t = tan^2, the poles of the two roots in x are -t(angle):
+        """With m = 2N+1 and the t of ``poles``:
 
-        root:         (1 + 2 sum_k (1 + t_k) x/(x + t_k))/m at angles k pi/m
-        inverse root: (1 + 2 sum_k (1 + t_k)/(x + t_k))/m   at angles (k - 1/2) pi/m
+        root:         (1 + 2 sum_k (1 + t_k) x/(x + t_k))/m
+        inverse root: (1 + 2 sum_k (1 + t_k)/(x + t_k))/m
         """
-        m = 2 * self.degree + 1
         eye = eager.identity(X).expand_as(X)
 
-        def fractions(offset: float, numerator: Tensor) -> Tensor:
+        def fractions(inverse: bool, numerator: Tensor) -> Tensor:
             total = eye
-            for k in range(1, self.degree + 1):
-                t = math.tan((k - offset) * math.pi / m) ** 2
+            for t in poles(self.degree, inverse):
                 total = total + 2 * (1 + t) * eager.solve_positive(X + t * eye, numerator)
-            return total / m
+            return total / (2 * self.degree + 1)
 
-        return fractions(0.0, X) if wanted != "invsqrt" else None, fractions(0.5, eye) if wanted != "sqrt" else None
+        return fractions(False, X) if wanted != "invsqrt" else None, fractions(True, eye) if wanted != "sqrt" else None
+
+
+def poles(degree: int, inverse: bool) -> list[float]:
+    """The t_k = tan^2(angle) with poles -t_k of a root in x: angles k pi/m, for the inverse root (k - 1/2) pi/m."""
+    offset = 0.5 if inverse else 0.0
+    return [math.tan((k - offset) * math.pi / (2 * degree + 1)) ** 2 for k in range(1, degree + 1)]
 
 
 # As in Taylor: a constant for torch.compile.

@@ -173,8 +173,8 @@ def _precision(cuda: bool) -> str:
 
 @cache
 def _with_cheap(n: int, cuda: bool) -> dict[str, Any]:
-    """And how products for corrections are, and those for small ones."""
-    return on_chip(n, cuda) | {"CHEAP": "bf16x3" if cuda else "ieee", "ROUGH": "tf32" if cuda else "ieee"}
+    """And how products for corrections are. ("tf32" gave NaN for odd n below 16 with Triton 3.6.)"""
+    return on_chip(n, cuda) | {"CHEAP": "bf16x3" if cuda else "ieee"}
 
 
 @cache

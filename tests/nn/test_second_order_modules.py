@@ -98,8 +98,8 @@ def test_state_crosses_dtypes(name):
     back.load_state_dict(wide.state_dict())
     expected = module.eval()(*inputs)
     assert torch.equal(back.eval()(*inputs), expected)
-    # float32 roots of covariances of condition 1e3 or so
-    torch.testing.assert_close(wide.eval()(*wide_inputs).float(), expected, rtol=1e-3, atol=1e-3)
+    # A zero eigenvalue, as of a dead channel, becomes the root of 4 eps times a bound of the largest: see Minimax.
+    torch.testing.assert_close(wide.eval()(*wide_inputs).float(), expected, rtol=1e-3, atol=5e-3)
     assert {v.dtype for v in wide.state_dict().values()} <= {torch.float64, torch.int64}
 
 
@@ -225,7 +225,8 @@ def test_export(name):
     program = torch.export.export(module.eval(), tuple(inputs), dynamic_shapes=_dynamic(inputs)).module()
     for copies in (1, 2):
         repeated = _repeated(inputs, copies)
-        close([program(*repeated)], [module(*repeated)])
+        # Eager and exported roots of a zero eigenvalue differ: of 4 eps, and of rounding.
+        torch.testing.assert_close(program(*repeated), module(*repeated), rtol=1e-6, atol=1e-6)
 
 
 def _dynamic(inputs):

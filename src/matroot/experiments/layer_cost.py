@@ -30,7 +30,7 @@ def residual_network(batch: int, decorrelated: bool, device: str) -> Step:
     model.maxpool = nn.Identity()
     if decorrelated:
         model = layers.convert_decorrelated_batchnorm(model, "bn1", eps=1e-2)
-    model = model.to(device).to(memory_format=torch.channels_last)
+    model = model.to(device).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, weight_decay=5e-4)
     images, labels = _data(batch, 32, device)
 

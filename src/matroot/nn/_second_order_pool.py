@@ -20,14 +20,18 @@ class SecondOrderPool(nn.Module):
 
     def finish(self, covariance: Tensor, dtype: torch.dtype) -> Tensor:
         """(*, n, n) -> (*, n (n + 1)/2) or (*, n, n), in ``dtype``."""
-        pooled = sqrtm(_normal(covariance), self.method, gradient=self.gradient) if self.root else covariance
+        pooled = sqrtm(normal(covariance), self.method, gradient=self.gradient) if self.root else covariance
+        return self.flattened(pooled, dtype)
+
+    def flattened(self, pooled: Tensor, dtype: torch.dtype) -> Tensor:
+        """The same without the root."""
         return (upper_triangle(pooled) if self.triangle else pooled).to(dtype)
 
     def extra_repr(self) -> str:
         return constructor_arguments(self)
 
 
-def _normal(covariance: Tensor) -> Tensor:
+def normal(covariance: Tensor) -> Tensor:
     """Zero in the place of subnormal matrices, which rounding makes indefinite."""
     size = covariance.detach().abs().amax((-2, -1), keepdim=True)
     return covariance * (size >= torch.finfo(covariance.dtype).tiny)

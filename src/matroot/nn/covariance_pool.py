@@ -5,9 +5,10 @@ from torch import Tensor, nn
 from ..gradients import Gradient
 from ..methods import Method
 from ._feature_maps import require_feature_maps
+from ._low_rank import root_of_few
 from ._reduction import reduction
 from ._second_order_pool import SecondOrderPool
-from .covariance import covariance
+from .covariance import covariance_of_deviations, deviations
 
 
 class CovariancePool(SecondOrderPool):
@@ -18,7 +19,8 @@ class CovariancePool(SecondOrderPool):
     dims: number of spatial dimensions, 1, 2 or 3.
     root: False returns the covariance itself.
     triangle: flatten to the upper triangle, row by row; False returns matrices.
-    method, gradient: how the root is taken, see :func:`matroot.sqrtm`.
+    method, gradient: how the root is taken, see :func:`matroot.sqrtm`. By default maps with fewer positions than
+        channels take it from the smaller matrix of inner products of positions, exact and cheaper.
 
     Returns (B, n (n + 1)/2) or (B, n, n) with n channels after the reduction. Statistics and root are in float32 at
     least, the result has the dtype of the (reduced) features. Maps with fewer positions than channels have singular
@@ -50,4 +52,7 @@ class CovariancePool(SecondOrderPool):
     def forward(self, x: Tensor) -> Tensor:
         require_feature_maps(x, dims=self.dims, channels=self.in_channels)
         features = self.reduce(x)
-        return self.finish(covariance(features), features.dtype)
+        X, _ = deviations(features.flatten(2))
+        if self.root and self.method == "auto" and self.gradient is None and X.shape[-1] < X.shape[-2]:
+            return self.flattened(root_of_few(X), features.dtype)
+        return self.finish(covariance_of_deviations(X, correction=0, eps=0.0), features.dtype)

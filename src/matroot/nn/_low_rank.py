@@ -1,0 +1,22 @@
+"""Roots of covariances of fewer positions than channels, from the smaller matrix."""
+
+from torch import Tensor
+
+from .._api import invsqrtm
+from .._tracing import full_precision
+from ._second_order_pool import normal
+
+
+def root_of_few(X: Tensor) -> Tensor:
+    """(X X^T/N)^(1/2) for centred X (*, C, N), shape (*, C, C).
+
+    With Y = X/sqrt(N) and K = Y^T Y the root is Y K^(-1/2) Y^T: exact where Y Y^T is singular, and cheaper for N < C.
+    K has the null vector 1, since rows of Y sum to zero; raising that eigenvalue to the mean of the others changes
+    nothing but the condition.
+    """
+    with full_precision(X):
+        Y = X / X.shape[-1] ** 0.5
+        K = Y.mT @ Y
+        mean = K.detach().diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None]
+        R = invsqrtm(normal(K + mean / X.shape[-1]))
+        return Y @ R @ Y.mT

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -21,7 +22,7 @@ class BatchStatistics(NamedTuple):
     covariance: Tensor
     """(G, d, d), about the mean, divided by the count."""
     centred: Tensor
-    """(C, M): this process's positions less the mean."""
+    """(C, M): this process's positions less the mean; in float32 at least, on CUDA in the dtype of half features."""
 
 
 def batch_statistics(rows: Tensor, groups: int = 1, process_group: Group = None) -> BatchStatistics:
@@ -39,11 +40,28 @@ def batch_statistics(rows: Tensor, groups: int = 1, process_group: Group = None)
     count = totals[-1].detach()
     mean = totals[:-1] / count
     centred = rows - mean[:, None]
+    if rows.is_cuda:
+        # Half features are rounded by as much already, and their products are summed in float32.
+        centred = centred.to(rows.dtype)
     blocks = centred.unflatten(0, (groups, -1))
-    scatter = blocks @ blocks.mT
+    scatter = blocks @ blocks.mT if centred.dtype == dtype else _Scatter.apply(blocks)
     if ranks is not None:
         scatter = _sum_over(ranks, scatter)
     return BatchStatistics(count, mean, scatter / count, centred)
+
+
+class _Scatter(Function):
+    """X X^T in float32 of half X (G, d, M)."""
+
+    @staticmethod
+    def forward(ctx, X):
+        ctx.save_for_backward(X)
+        return torch.bmm(X, X.mT, out_dtype=torch.float32)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        (X,) = ctx.saved_tensors
+        return (grads[0] + grads[0].mT).to(X.dtype) @ X
 
 
 def add_to_diagonal(covariance: Tensor, eps: float) -> Tensor:

@@ -162,6 +162,7 @@ class _DecorrelatedBatchNorm(nn.Module):
         """weight * W centred + bias for ``centred`` (C, M), with the shape and the layout of ``x``."""
         blocks = centred.unflatten(0, (self.groups, -1))
         W, bias = self.scaled(W)
+        W, bias = W.to(centred.dtype), None if bias is None else bias.to(centred.dtype)
         # Products are made in the layout of x, so that channels-last stays so without a copy for one group.
         if x.stride(1) == 1:
             y = blocks.mT @ W.mT if bias is None else torch.baddbmm(bias.mT, blocks.mT, W.mT)  # G x M x d
@@ -197,7 +198,7 @@ _SHARED = """
 
     Input: {shapes}. Output: the same shape, dtype and memory format. Any other number of dimensions, or another C,
     is a ValueError naming both numbers. Statistics are computed in float32 at least, under autocast too, without
-    host synchronisation.
+    host synchronisation; on CUDA the products with half features are made in their dtype.
 
     Training mode normalises by the statistics of the batch, divided by the number of positions, and moves
     ``running_mean`` (C,) and ``running_whitening`` or ``running_covariance`` (G, d, d) towards them; evaluation

@@ -70,9 +70,16 @@ class _Minimax(Function):
         if not used:
             return None, None, None
         ordinary = compiling() or all(plain(G) for G in used)
-        if torch.is_grad_enabled() or not isinstance(ctx.gradient, Smith) or not ordinary:
+        if torch.is_grad_enabled() or not ordinary:
             with full_precision(roots[0]):
                 X = _with_ridge(_differentiable(roots, cotangents, ctx.gradient, "both"), ctx.ridge)
+        elif not isinstance(ctx.gradient, Smith):
+            with full_precision(roots[0]):
+                X = torch.empty_like(roots[0])
+                for part in cpu_eigen.chunks(*X.shape[:2]):
+                    upstream = [None if G is None else G[part] for G in cotangents]
+                    X[part] = _differentiable([T[part] for T in roots], upstream, ctx.gradient, "both")
+                X = _with_ridge(X, ctx.ridge)
         else:
             solve = torch.ops.matroot.smith_solve if compiling() else _ops.smith_solve
             X = solve(roots[0], roots[1], cotangents[0], cotangents[1], ctx.ridge)

@@ -16,11 +16,11 @@ typedef real NAME(vector) __attribute__((vector_size(WIDTH), may_alias));
 #define VECTOR NAME(vector)
 #define LANES ((long)(WIDTH / sizeof(real)))
 #define AT(M, i, j) (M)[(i) * ld + (j)]
-/* All i and j <= i, sixteen columns at a time: what is read across rows is then in cache for the next row. */
-#define LOWER_TRIANGLE                                                                                                 \
-    for (long block = 0; block < n; block += 16)                                                                       \
-        for (long i = block; i < n; i++)                                                                               \
-            for (long j = block; j <= i && j < block + 16; j++)
+/* All i and j, sixteen columns at a time: what is read across rows is then in cache for the next row. */
+#define BY_COLUMNS                                                                                                     \
+    for (long block = 0, end; block < n; block = end)                                                                  \
+        for (long i = (end = block + 16 < n ? block + 16 : n, 0); i < n; i++)                                          \
+            for (long j = block; j < end; j++)
 
 /* C = alpha A B + beta D, `width` vectors of ROWS rows; no D when beta is zero. */
 TARGET static inline __attribute__((always_inline)) void NAME(tile)(long n, long ld, int width, const real *A,
@@ -88,20 +88,22 @@ TARGET static void NAME(combine)(long n, long ld, real a, const real *X, real b,
 
 /* The symmetric part of X takes its place. */
 TARGET static void NAME(symmetrise)(long n, long ld, real *X) {
-    LOWER_TRIANGLE AT(X, i, j) = AT(X, j, i) = (real)0.5 * (AT(X, i, j) + AT(X, j, i));
+    for (long i = 0; i < n; i++)
+        for (long j = 0; j < i; j++) AT(X, i, j) = AT(X, j, i) = (real)0.5 * (AT(X, i, j) + AT(X, j, i));
 }
 
 /* The symmetric part of A. */
-TARGET static void NAME(read)(long n, long ld, const real *A, const long *strides, real *X) {
+TARGET static void NAME(read)(long n, long ld, const real *restrict A, const long *strides, real *restrict X) {
     long row = strides[1], column = strides[2];
-    LOWER_TRIANGLE
-        AT(X, i, j) = AT(X, j, i) = (real)0.5 * A[i * row + j * column] + (real)0.5 * A[j * row + i * column];
+    if (column == 1)
+        BY_COLUMNS AT(X, i, j) = (real)0.5 * A[i * row + j] + (real)0.5 * A[j * row + i];
+    else
+        BY_COLUMNS AT(X, i, j) = (real)0.5 * A[i * row + j * column] + (real)0.5 * A[j * row + i * column];
 }
 
 /* c times the symmetric part of X, without the padding. */
-TARGET static void NAME(write)(long n, long ld, real c, const real *X, real *out) {
-    LOWER_TRIANGLE
-        out[i * n + j] = out[j * n + i] = c * ((real)0.5 * AT(X, i, j) + (real)0.5 * AT(X, j, i));
+TARGET static void NAME(write)(long n, long ld, real c, const real *restrict X, real *restrict out) {
+    BY_COLUMNS out[i * n + j] = c * ((real)0.5 * AT(X, i, j) + (real)0.5 * AT(X, j, i));
 }
 
 TARGET static void NAME(fill)(long n, real c, real *out) {
@@ -411,4 +413,4 @@ TARGET static void NAME(solve)(long n, long ld, const real *S, const real *R, co
 #undef VECTOR
 #undef LANES
 #undef AT
-#undef LOWER_TRIANGLE
+#undef BY_COLUMNS

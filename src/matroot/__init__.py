@@ -1,6 +1,8 @@
 """Fast, differentiable matrix square roots and inverse square roots."""
 
 from . import coefficients as coefficients
+from . import metrics as metrics
+from . import nn as nn
 from ._api import Roots as Roots
 from ._api import invsqrtm as invsqrtm
 from ._api import roots as roots

@@ -35,7 +35,7 @@ def choose(
     ============================  =====================  ======================
     where                         n, number of matrices  plan
     ============================  =====================  ======================
-    CPU, real float32 or float64  n <= 128, or n <= 256  ``Minimax``, ``Smith``
+    CPU, real float32 or float64  n <= 160, or n <= 256  ``Minimax``, ``Smith``
                                   and four matrices
     CPU, otherwise                any                    ``Eigen``, ``Exact``
     CUDA, real float32 and half   n <= 1024              ``Minimax``, ``Smith``
@@ -97,6 +97,6 @@ def _best(here: Situation, backend: str) -> tuple[Method, Gradient, str]:
         return Minimax(), Krylov(), f"products suit {here.device.type}, where decompositions wait for the host"
     if not able and backend != "native":
         return Eigen(), Exact(), "there is no compiled code for this call"
-    if here.n > (128 if here.few else 256) and backend != "native":
+    if here.n > (160 if here.few else 256) and backend != "native":
         return Eigen(), Exact(), f"decompositions are faster at size {here.n}"
     return Minimax(), Smith(), "products in compiled code are faster up to this size"

@@ -18,7 +18,7 @@ _WORTHWHILE = 1 << 15
 
 def chunks(matrices: int, n: int) -> Iterator[slice]:
     """Slices of a batch of n x n matrices, each small enough for the cache."""
-    size = max(1, _CHUNK // (n * n))
+    size = max(1, (_CHUNK if n <= 128 else 4 * _CHUNK) // (n * n))  # of large matrices not even one stays in cache
     return (slice(start, min(start + size, matrices)) for start in range(0, matrices, size))
 
 

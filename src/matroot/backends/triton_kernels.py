@@ -29,6 +29,21 @@ def _bound(m2, m4, n):
 
 
 @triton.jit
+def _near_inverse(top):
+    """Smith's p, then the quadratic of native/kernel.h nearest to (V + 2 + p)^-1 for V from 0 to ``top``: its
+    coefficients, and how far from one it leaves their product."""
+    p = tl.sqrt(2 * (top + 2))
+    h = 0.5 * top
+    least = 2 + p
+    z = (least + h) / h
+    unit = 1 / (h * z * (4 * z * z - 3))
+    k1 = -12 * z * unit / h
+    k2 = 4 * unit / (h * h)
+    k0 = (12 * z * z - 3) * unit + least * (k1 + least * k2)
+    return p, k0, k1 + 2 * least * k2, k2, h * unit
+
+
+@triton.jit
 def roots_kernel(
     A, S, R, table, n, stride_batch, stride_row, stride_column, ridge, widest,
     N: tl.constexpr, PRECISION: tl.constexpr, CHEAP: tl.constexpr,
@@ -161,19 +176,10 @@ def smith_kernel(
     square = _product(V, V, CHEAP)
     top = tl.maximum(_bound(_total(V * V) / n, _total(square * square) / n, n), 0.01)
     top = tl.where(zero, 1.0, top)
-    p = tl.sqrt(2 * (top + 2))
-    # The quadratic of native/kernel.h, nearest to (V + least)^-1.
-    h = 0.5 * top
-    least = 2 + p
-    z = (least + h) / h
-    unit = 1 / (h * z * (4 * z * z - 3))
-    k1 = -12 * z * unit / h
-    k2 = 4 * unit / (h * h)
-    k0 = (12 * z * z - 3) * unit + least * (k1 + least * k2)
-    K = k0 * eye + (k1 + 2 * least * k2) * V + k2 * square
-    V += least * eye
+    p, k0, k1, k2, error = _near_inverse(top)
+    K = k0 * eye + k1 * V + k2 * square
+    V += (2 + p) * eye
     wanted = 1e-6
-    error = h * unit
     while error > wanted:
         K += _product(K, eye - _product(V, K, PRECISION), CHEAP)
         error *= error

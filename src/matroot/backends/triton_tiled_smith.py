@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from .triton_kernels import _bound, _total
+from .triton_kernels import _bound, _near_inverse, _total
 from .triton_tiles import (
     BUFFERS,
     LINE,
@@ -110,17 +110,8 @@ def tiled_smith_kernel(
         d2 = tl.maximum(m2 - m1 * m1, 0.0)
         d4 = m4 + m1 * (-4 * m3 + m1 * (6 * m2 - 3 * m1 * m1))
         top = tl.where(zero, 1.0, tl.maximum(m1 + _bound(d2, d4, n), 0.01))
-        p = tl.sqrt(2 * (top + 2))
-        # The quadratic of native/kernel.h, nearest to (V + least)^-1.
-        h = 0.5 * top
+        p, k0, k1, k2, error = _near_inverse(top)
         least = 2 + p
-        z = (least + h) / h
-        unit = 1 / (h * z * (4 * z * z - 3))
-        k1 = -12 * z * unit / h
-        k2 = 4 * unit / (h * h)
-        k0 = (12 * z * z - 3) * unit + least * (k1 + least * k2)
-        k1 += 2 * least * k2
-        error = h * unit
         K = first
         for t in range(rank, HALF, members):
             i, j = corner(t)

@@ -40,7 +40,7 @@ def test_a_name_is_the_default_object(name):
         ((100, 64, 64), torch.float32, "minimax/smith"),
         ((2, 50, 64, 64), torch.float64, "minimax/smith"),
         ((100, 64, 64), torch.complex64, "eigen/exact"),
-        ((100, 64, 64), torch.bfloat16, "eigen/exact"),
+        ((100, 64, 64), torch.bfloat16, "minimax/smith"),
         ((100, 8, 8), torch.float32, "minimax/smith"),
         ((100, 257, 257), torch.float32, "eigen/exact"),
         ((0, 64, 64), torch.float32, "eigen/exact"),
@@ -87,7 +87,7 @@ def test_a_plan_prints_as_a_sentence():
     [
         ("triton", "cpu", torch.float32, (), "the matrices are on cpu, not cuda"),
         ("native", "meta", torch.float32, (), "the matrices are on meta, not cpu"),
-        ("native", "cpu", torch.float16, (), "compiled code is for float32 and float64"),
+        ("native", "cpu", torch.complex64, (), "compiled code is for real matrices"),
         ("native", "cpu", torch.float32, ("pade",), "no compiled code for 'pade' with 'lyapunov'"),
         ("native", "cpu", torch.float32, (matroot.Minimax(tolerance=0.1),), "no compiled code for 'minimax'"),
         ("chunks", "cpu", torch.float32, ("minimax",), "chunks are for 'eigen' with 'exact'"),

@@ -120,6 +120,23 @@ def test_ridge(ridge):
     assert error(R, exact_inverse_root(whole)) < 20 * torch.finfo(A.dtype).eps
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_types(dtype):
+    """Computed in float32; what rounding to the half type made negative counts as zero, what is clearly so does not."""
+    eps = torch.finfo(dtype).eps
+    A = torch.stack([with_eigenvalues(spectrum("log", 24, 10.0)), with_eigenvalues(spectrum("low-rank", 24, 10.0))])
+    A = torch.cat([A, A[:1] - A[:1].diagonal(dim1=-2, dim2=-1).sum() * torch.eye(24)]).to(dtype)
+    S, R = roots(A)
+    assert S.dtype == R.dtype == torch.float32
+    assert error(S[:1], exact_root(A[:1].float())) < 20 * torch.finfo(torch.float32).eps
+    assert torch.linalg.eigvalsh(A[1].double()).min() < -4 * 24 * torch.finfo(torch.float32).eps
+    assert error(S[1:2], exact_root(A[1:2].double())) < 2 * eps**0.5
+    assert torch.isnan(S[2]).all()
+    found = matroot.sqrtm(A[:1])
+    assert (found.dtype, matroot.choose(A).backend) == (dtype, "native")
+    assert torch.equal(found, S[:1].to(dtype))
+
+
 def test_products_are_counted():
     A = torch.eye(8).repeat(6, 1, 1)
     with matroot.count_operations() as once, matroot.count_operations(matrices=3) as each:

@@ -3,7 +3,7 @@
 =========  ====================================================================================================
 torch      ordinary operations, one after another: everything, everywhere
 chunks     ``Eigen`` with ``Exact`` on the CPU, in chunks that stay in cache
-native     compiled code on the CPU: ``Minimax`` with ``Krylov`` or ``Smith``, float32 and float64
+native     compiled code on the CPU: ``Minimax`` with ``Krylov`` or ``Smith``, real
 triton     one launch each way on a GPU, float32 and half types: ``Minimax`` with ``Smith`` up to n = 1024,
            ``Taylor``, ``Pade`` and ``NewtonSchulz`` with ``Lyapunov`` up to 64
 =========  ====================================================================================================
@@ -83,8 +83,8 @@ def _triton(here: Situation, method: Method, gradient: Gradient) -> str | None:
 def _native(here: Situation, method: Method, gradient: Gradient) -> str | None:
     if method != Minimax() or not isinstance(gradient, Krylov | Smith):
         return f"no compiled code for {_names(method, gradient)}, only for 'minimax' with 'smith' or 'krylov'"
-    if here.dtype not in (torch.float32, torch.float64):
-        return "compiled code is for float32 and float64"
+    if here.dtype.is_complex:
+        return "compiled code is for real matrices"
     if here.traced and not isinstance(gradient, Smith):
         return "inside torch.compile only with gradient 'smith'"
     return None if native.available() else "this installation has no compiled code: there was no C compiler"

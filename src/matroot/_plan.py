@@ -35,7 +35,7 @@ def choose(
     ============================  =====================  ======================
     where                         n, number of matrices  plan
     ============================  =====================  ======================
-    CPU, real float32 or float64  n <= 160, or n <= 256  ``Minimax``, ``Smith``
+    CPU, real                     n <= 160, or n <= 256  ``Minimax``, ``Smith``
                                   and four matrices
     CPU, otherwise                any                    ``Eigen``, ``Exact``
     CUDA, real float32 and half   n <= 1024              ``Minimax``, ``Smith``

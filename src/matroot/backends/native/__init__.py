@@ -19,21 +19,27 @@ LIBRARY = Path(__file__).with_name("_roots.so")
 
 @torch.compiler.assume_constant_result
 def available() -> bool:
-    """Whether this installation has the compiled code, for float32 and float64."""
+    """Whether this installation has the compiled code."""
     return _library() is not None
 
 
 def roots(A: Tensor, ridge: float, table: Tensor, sqrt: bool = True, invsqrt: bool = True) -> tuple[Tensor, Tensor]:
-    """Roots and inverse roots of the symmetric parts of ``A`` (k, n, n); one that is not asked for is empty.
+    """Roots and inverse roots of the symmetric parts of ``A`` (k, n, n), real; one that is not asked for is empty.
+
+    float32 of half types.
 
     NaN for matrices that hold NaN or Inf or have a clearly negative eigenvalue, zero for zero matrices.
     ``table`` holds schedules as roots.c describes them, in float64.
     """
-    n = A.shape[-1]
+    n, dtype = A.shape[-1], A.dtype
+    if dtype not in _REAL:
+        A = A.float()
+    # Eigenvalues negative by the rounding of the caller's dtype count as zero.
+    widest = 4 * n * torch.finfo(A.dtype).eps + (torch.finfo(dtype).eps if dtype != A.dtype else 0.0)
     S, R = (torch.empty(A.shape if asked else 0, dtype=A.dtype) for asked in (sqrt, invsqrt))
     work, threads = _workspace(A)
     count = _function("roots", A.dtype)(
-        A.data_ptr(), _strides(A), _pointer(S), _pointer(R), A.shape[0], n, ridge, table.data_ptr(), len(table),
+        A.data_ptr(), _strides(A), _pointer(S), _pointer(R), A.shape[0], n, ridge, widest, table.data_ptr(), len(table),
         work.data_ptr(), threads,
     )  # fmt: skip
     report_products(count, A.shape[0])
@@ -72,7 +78,7 @@ def _library() -> Any:
 def _function(name: str, dtype: torch.dtype) -> Any:
     function = getattr(_library(), f"matroot_{name}_{_REAL[dtype]}")
     P, L, D, I = c_void_p, c_long, c_double, c_int  # noqa: E741
-    signatures = {"roots": [P, P, P, P, L, L, D, P, I, P, I], "solve": [P, P, P, P, P, P, P, L, L, D, P, I]}
+    signatures = {"roots": [P, P, P, P, L, L, D, D, P, I, P, I], "solve": [P, P, P, P, P, P, P, L, L, D, P, I]}
     function.argtypes, function.restype = signatures[name], L
     return function
 

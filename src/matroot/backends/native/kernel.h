@@ -241,15 +241,15 @@ TARGET static double NAME(condition)(long n, long ld, const real *X, double thet
 }
 
 /* The roots of X = buffers[0], whose square buffers[1] holds if `squared`, by the schedule that its Cholesky factor asks for, then longer ones. A matrix beyond the
-   last, singular or with eigenvalues negative by rounding, is shifted by 4 eps, then 4 n eps. Returns whether it is
-   positive then. */
+   last, singular or with eigenvalues negative by rounding, is shifted by 4 eps, then 4 n eps, then by `widest` if that
+   is more. Returns whether it is positive then. */
 TARGET static int NAME(escalate)(long n, long ld, real **buffers, double theta, int squared,
-                                 const struct rung *ladder, int rungs, long *products) {
-    double shifts[] = {0, 4 * EPSILON, 4 * EPSILON * n};
+                                 double widest, const struct rung *ladder, int rungs, long *products) {
+    double shifts[] = {0, 4 * EPSILON, 4 * EPSILON * n, widest};
     real *kept = buffers[5];
     memcpy(kept, buffers[0], sizeof(real) * SPACE(n, ld));
     int positive = 0;
-    for (int attempt = 0; attempt < 3; attempt++) {
+    for (int attempt = 0; attempt < (widest > shifts[2] ? 4 : 3); attempt++) {
         if (attempt > 0) {
             NAME(shift)(n, ld, kept, (shifts[attempt] - shifts[attempt - 1]) * theta);
             squared = 0;
@@ -275,7 +275,7 @@ TARGET static int NAME(escalate)(long n, long ld, real **buffers, double theta, 
 /* Root and inverse root, (n, n) each or NULL, of the symmetric part of A with the ridge on it. NaN if an entry is not
    finite or an eigenvalue is clearly negative, zero for zero. */
 TARGET static void NAME(roots)(long n, long ld, const real *A, const long *strides, real *S, real *R, double ridge,
-                               const struct rung *ladder, int rungs, real *work, long *products) {
+                               double widest, const struct rung *ladder, int rungs, real *work, long *products) {
     real *buffers[6];
     if (n % 16) memset(work, 0, sizeof(real) * 6 * SPACE(n, ld)); /* a matrix before may have left NaN in the padding */
     for (int k = 0; k < 6; k++) buffers[k] = work + k * SPACE(n, ld);
@@ -310,7 +310,7 @@ TARGET static void NAME(roots)(long n, long ld, const real *A, const long *strid
         done = NAME(iterate)(n, ld, buffers, theta, &ladder[rung], products);
         if (!done) memcpy(buffers[0], buffers[5], sizeof(real) * SPACE(n, ld));
     }
-    if (!done) done = NAME(escalate)(n, ld, buffers, theta, rung < 0, ladder, rungs, products);
+    if (!done) done = NAME(escalate)(n, ld, buffers, theta, rung < 0, widest, ladder, rungs, products);
     double scale = sqrt(1 + ridge) * ldexp(1, half);
     if (S) NAME(write)(n, ld, done ? scale : NAN, buffers[0], S);
     if (R) NAME(write)(n, ld, done ? 1 / scale : NAN, buffers[1], R);

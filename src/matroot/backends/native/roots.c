@@ -58,18 +58,18 @@ long matroot_workspace(long n) { return 6 * SPACE(n, leading(n)); }
 #include "both_types.h"
 
 /* For each type: `batch` matrices of S and R are contiguous, either may be NULL; strides of A, GS and GR are those of
-   the batch, the row and the column; `work` holds `threads` workspaces, aligned to 64 bytes. Return the number of
+   the batch, the row and the column; `widest` is the last shift to try on a singular matrix; `work` holds `threads` workspaces, aligned to 64 bytes. Return the number of
    products of all matrices together. */
 #define EXPORT(real)                                                                                                   \
     long matroot_roots_##real(const real *A, const long *strides, real *S, real *R, long batch, long n, double ridge,  \
-                              const struct rung *ladder, int rungs, real *work, int threads) {                         \
+                              double widest, const struct rung *ladder, int rungs, real *work, int threads) {          \
         long products = 0, ld = leading(n);                                                                            \
         __typeof__(roots_##real##_plain) *roots = BEST(roots_##real);                                                  \
         _Pragma("omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : products)")                     \
         for (long k = 0; k < batch; k++) {                                                                             \
             long count = 0;                                                                                            \
             roots(n, ld, A + k * strides[0], strides, S ? S + k * n * n : NULL, R ? R + k * n * n : NULL, ridge,       \
-                  ladder, rungs, work + THREAD * matroot_workspace(n), &count);                                        \
+                  widest, ladder, rungs, work + THREAD * matroot_workspace(n), &count);                                \
             products += count;                                                                                         \
         }                                                                                                              \
         return products;                                                                                               \

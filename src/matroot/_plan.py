@@ -99,4 +99,4 @@ def _best(here: Situation, backend: str) -> tuple[Method, Gradient, str]:
         return Eigen(), Exact(), "there is no compiled code for this call"
     if here.n > (160 if here.few else 256) and backend != "native":
         return Eigen(), Exact(), f"decompositions are faster at size {here.n}"
-    return Minimax(), Smith(), "products in compiled code are faster up to this size"
+    return Minimax(), Smith(), "compiled products are faster"

@@ -1,0 +1,28 @@
+"""The command line: ``matroot info``, the same as ``python -m matroot info``."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import matroot
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit status: 0, 2 for a wrong call, 130 after Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="matroot", description="Matrix square roots on this machine.")
+    parser.add_argument("--version", action="version", version=f"matroot {matroot.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    commands.add_parser("info", help="versions, devices, and what the default does for common shapes")
+    parser.parse_args(arguments)
+    try:
+        from .info import show
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] != "rich":
+            raise
+        print('the command line draws with rich: pip install "matroot[experiments]"', file=sys.stderr)
+        return 2
+    try:
+        show()
+    except KeyboardInterrupt:
+        return 130
+    return 0

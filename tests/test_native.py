@@ -97,6 +97,26 @@ def test_any_layout():
     assert torch.equal(native.solve(S, R, ones, None, 0.0), native.solve(S, R, ones.contiguous(), None, 0.0))
 
 
+@pytest.mark.parametrize("function", [matroot.sqrtm, lambda A, **kwargs: sum(matroot.roots(A, **kwargs))])
+def test_lazy_negation(function):
+    """The imaginary part of a conjugate is the memory of its negative."""
+    A = torch.stack([with_eigenvalues(spectrum("log", 8, 1e2), k) for k in range(3)])
+    lazy = torch.complex(torch.zeros_like(A), -A).conj().imag
+    assert lazy.is_neg()
+    found = []
+    for B in (A, lazy):
+        X = B.detach().requires_grad_()
+        value = function(X, backend="native")
+        found.append((value.detach(), *torch.autograd.grad(value, X, B)))
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+    assert torch.equal(function(lazy, backend="native"), found[0][0])
+
+
+def test_large_matrices_take_another_way():
+    A = torch.eye(native.LARGEST + 1)[None]
+    assert matroot.choose(A, "minimax").backend == "torch"
+
+
 def test_transposes_are_the_same():
     A = random_like(torch.empty(2, 9, 9)) + 9 * torch.eye(9)
     assert torch.equal(roots(A)[0], roots(A.mT)[0])

@@ -85,6 +85,8 @@ def _native(here: Situation, method: Method, gradient: Gradient) -> str | None:
         return f"no compiled code for {_names(method, gradient)}, only for 'minimax' with 'smith' or 'krylov'"
     if here.dtype.is_complex:
         return "compiled code is for real matrices"
+    if here.n > native.LARGEST:
+        return f"matrices of size {here.n} are larger than {native.LARGEST}"
     if here.traced and not isinstance(gradient, Smith):
         return "inside torch.compile only with gradient 'smith'"
     return None if native.available() else "this installation has no compiled code: there was no C compiler"

@@ -49,7 +49,7 @@ def _minimax(A: Tensor, ridge: float, wanted: Wanted = "both") -> tuple[Tensor, 
         return torch.ops.matroot.minimax_roots(A, ridge)
     if wanted == "both" or A.is_cuda:
         return _ops.minimax_roots(A, ridge)
-    return native.roots(A, ridge, native_schedules(A.dtype), wanted == "sqrt", wanted == "invsqrt")
+    return native.roots(A.resolve_neg(), ridge, native_schedules(A.dtype), wanted == "sqrt", wanted == "invsqrt")
 
 
 class _Minimax(Function):
@@ -97,6 +97,7 @@ def _in_chunks(A: Tensor, ridge: float, wanted: Wanted, otherwise: Pipeline) -> 
 
 
 def _paper(A: Tensor, ridge: float, plan: Plan, wanted: Wanted) -> tuple[Tensor, ...]:
+    A = A.resolve_neg()  # kernels read memory as it is
     if recording(A):
         return _Paper.apply(A, ridge, plan.method, plan.gradient, wanted)
     return _fused_paper.evaluate(A, ridge, plan.method, wanted, A.dtype)
@@ -123,6 +124,7 @@ class _Paper(Function):
             with full_precision(roots[0]):
                 X = _with_ridge(_differentiable(roots, cotangents, ctx.gradient, ctx.wanted), ctx.ridge)
         else:
+            cotangents = tuple(None if G is None else G.resolve_neg() for G in cotangents)
             X = _fused_paper.solve(roots, cotangents, ctx.ridge, ctx.gradient, ctx.wanted, ctx.dtype)
         return X.to(ctx.dtype), None, None, None, None
 

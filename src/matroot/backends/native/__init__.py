@@ -15,6 +15,8 @@ from torch import Tensor
 from ..._counting import report_products
 
 LIBRARY = Path(__file__).with_name("_roots.so")
+LARGEST = 512
+"""Products are not made for matrices that do not fit the second-level cache."""
 
 
 @torch.compiler.assume_constant_result

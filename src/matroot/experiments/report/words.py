@@ -1,0 +1,345 @@
+"""Sentences computed from numbers; each knows the cases it speaks of."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from .results import Case, Results
+
+NAMES = {
+    "auto": "the default",
+    "eigh": "torch.linalg.eigh",
+    "paper": "the paper's method",
+    "mpa-lya": "MPA-Lya",
+    "mtp-lya": "MTP-Lya",
+    "ns": "Newton-Schulz",
+    "svd": "the eigendecomposition",
+    "pade": "Padé",
+    "taylor": "Taylor",
+    "newton-schulz": "Newton-Schulz",
+}
+ERRORS = ("root", "gradient")
+SAME = 1.05
+"""Times closer than this factor count as equal."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence and the cases whose numbers it states."""
+
+    text: str
+    cases: tuple[Case, ...]
+
+
+def number(x: float) -> str:
+    """Three digits where people read them, a power of ten elsewhere."""
+    if x == 0:
+        return "0"
+    if 1e-2 <= abs(x) < 1e5:
+        return f"{x:.3g}" if abs(x) < 1000 else f"{x:.0f}"
+    mantissa, _, power = f"{x:.1e}".partition("e")
+    return f"{mantissa}e{int(power)}"
+
+
+def ratio(r: float) -> str:
+    return f"{r:.2g}" if r < 100 else f"{r:.0f}"
+
+
+def compared(ours: float, theirs: float, other: str) -> str:
+    """``3.7 times as fast as B (7.4 ms)``, for two times in milliseconds."""
+    if theirs >= SAME * ours:
+        how = f"{ratio(theirs / ours)} times as fast as"
+    elif ours >= SAME * theirs:
+        how = f"{ratio(ours / theirs)} times as long as"
+    else:
+        how = "within 5 percent of"
+    return f"{how} {other} ({number(theirs)} ms)"
+
+
+def name(contestant: str) -> str:
+    return NAMES.get(contestant, contestant)
+
+
+def listed(items: Iterable[object]) -> str:
+    texts = [str(item) for item in items]
+    return " and ".join(([", ".join(texts[:-1])] if texts[:-1] else []) + texts[-1:])
+
+
+def which(good: Sequence[object], all_: Sequence[object], what: str) -> str:
+    """``everywhere``, ``nowhere``, or where."""
+    if len(good) == len(all_):
+        return f"everywhere ({len(all_)} of {len(all_)})"
+    return f"only for {what} {listed(good)} ({len(good)} of {len(all_)})" if good else f"nowhere (0 of {len(all_)})"
+
+
+def find(cases: Iterable[Case], contestant: str, **parameters: object) -> Case | None:
+    return next(
+        (
+            case
+            for case in cases
+            if case.contestant == contestant and all(case.parameters.get(k) == v for k, v in parameters.items())
+        ),
+        None,
+    )
+
+
+def decomposition(cases: Sequence[Case], **parameters: object) -> Case | None:
+    """The yardstick: eigh, with the exact gradient where there is a choice."""
+    for contestant in ("eigh", "eigh (exact gradient)", "svd"):
+        if found := find(cases, contestant, **parameters):
+            return found
+    return None
+
+
+def summary(results: Results) -> list[Claim]:
+    """How fast the default is, how exact, and compared with what."""
+    claims = _default(results)
+    accuracy = _accuracy(results)
+    if not claims and not accuracy:
+        text = "The file has no times of the default next to another solver: see the sections below."
+        return [Claim(text, ())]
+    return claims + accuracy[:1]
+
+
+def _default(results: Results) -> list[Claim]:
+    """From the suite that says it best."""
+    for suite in ("speed", "dimension", "batch"):
+        if claims := _race(results, suite):
+            return claims
+    return []
+
+
+def _race(results: Results, suite: str) -> list[Claim]:
+    cases = results.suite(suite)
+    pairs = [
+        (case, other)
+        for case in cases
+        if case.contestant == "auto" and case.time
+        if (other := decomposition(cases, **_same(case))) and other.time
+    ]
+    return _pairs(pairs, cases) if pairs else []
+
+
+def _shape(case: Case) -> str:
+    batch, n = case.parameters.get("batch"), case.parameters.get("n", 64)
+    return f"{n} x {n}" if batch is None else f"{n} x {n}, {batch} of them"
+
+
+def _pairs(pairs: list[tuple[Case, Case]], cases: list[Case]) -> list[Claim]:
+    # The paper's size and batch, where they were measured.
+    ours, theirs = max(pairs, key=lambda p: (p[0].parameters.get("n", 64) == 64, p[0].parameters.get("batch") == 64))
+    time, other = _time(ours), _time(theirs)
+    text = f"At {_shape(ours)}, the default takes {number(time)} ms, {compared(time, other, 'torch.linalg.eigh')}"
+    paper = find(cases, "paper", **_same(ours))
+    shown = (ours, theirs)
+    if paper and paper.time:
+        text += f" and {compared(time, paper.time, 'the method of the paper')}"
+        shown = (ours, theirs, paper)
+    claims = [Claim(text + ".", shown)]
+    wrong = [f"{number(ours.errors[e] or 0.0)} in the {e}" for e in ERRORS if ours.errors.get(e) is not None]
+    if wrong:
+        text = f"Its error there is {listed(wrong)}"
+        exact = [number(theirs.errors[e] or 0.0) for e in ERRORS if theirs.errors.get(e) is not None]
+        text += f"; that of torch.linalg.eigh is {listed(exact)}" if exact else ""
+        claims.append(Claim(text + ".", (ours, theirs)))
+    if len(pairs) > 1:
+        low, *_, high = sorted(pairs, key=_gain)
+        slower = [_shape(a) for a, b in pairs if _time(a) >= SAME * _time(b)]
+        text = (
+            f"Over {len(pairs)} shapes, torch.linalg.eigh takes between {ratio(_gain(low))} ({_shape(low[0])})"
+            f" and {ratio(_gain(high))} ({_shape(high[0])}) times as long as the default; the default is "
+            + (f"slower at {'; '.join(slower)}." if slower else "nowhere slower.")
+        )
+        claims.append(Claim(text, (low[0], low[1], high[0], high[1])))
+    return claims
+
+
+def _gain(pair: tuple[Case, Case]) -> float:
+    return _time(pair[1]) / _time(pair[0])
+
+
+def _scalar(results: Results) -> list[Claim]:
+    worst = [(max(y for _, y in curve), case) for case in results.suite("scalar") if (curve := case.curve())]
+    if not worst:
+        return []
+    worst.sort(key=lambda pair: pair[0])
+    (low, best), (high, last) = worst[0], worst[-1]
+    text = f"The largest error is least for {best.case} ({number(low)}) and greatest for {last.case} ({number(high)})."
+    return [Claim(text, (best, last))]
+
+
+def _forward(results: Results) -> list[Claim]:
+    claims = []
+    for inverse, what in ((False, "Root"), (True, "Inverse root")):
+        cases = [c for c in results.suite("forward") if bool(c.parameters.get("inverse")) == inverse and c.time]
+        kind = ("whitening", "mae") if inverse else ("mae",)
+        ns, pade = (
+            [c for c in cases if c.contestant == k and c.error(*kind) is not None] for k in ("newton-schulz", "pade")
+        )
+        if ns and pade:
+            below, by = [], []
+            for case in ns:
+                beaten = [p for p in pade if _time(p) <= _time(case) and _error(p, kind) <= _error(case, kind)]
+                if beaten:
+                    below.append(case.parameters.get("iterations"))
+                    by.append(min(beaten, key=_time))
+            where = which(below, ns, "the iteration counts")
+            text = f"{what}: a Padé approximant is both as fast and as exact as Newton-Schulz {where}."
+            claims.append(Claim(text, (*ns, *by)))
+        if len(cases) > 1:
+            fastest = min(cases, key=_time)
+            text = f"{what}: the fastest is {fastest.case} with {number(_time(fastest))} ms."
+            claims.append(Claim(text, (fastest,)))
+    return claims
+
+
+def _time(case: Case) -> float:
+    return case.time or 0.0
+
+
+def _error(case: Case, kinds: tuple[str, ...]) -> float:
+    return case.error(*kinds) or 0.0
+
+
+def _backward(results: Results) -> list[Claim]:
+    cases = [c for c in results.suite("backward") if c.time]
+    claims = []
+    for inverse, what in ((False, "root"), (True, "inverse root")):
+        ours = find(cases, "lyapunov", iterations=8, inverse=inverse)
+        theirs = next(
+            (c for c in cases if c.contestant.startswith("newton-schulz") and c.parameters.get("iterations") == 5), None
+        )
+        if ours and theirs:
+            text = f"Lyapunov with 8 iterations, {what}: {number(_time(ours))} ms, "
+            text += compared(_time(ours), _time(theirs), "Newton-Schulz of 5 iterations, unrolled") + "."
+            claims.append(Claim(text, (ours, theirs)))
+    timed = [c for c in cases if c.error("gradient") is not None]
+    if timed:
+        best = min(timed, key=lambda c: c.error("gradient") or 0.0)
+        error, time = number(_error(best, ("gradient",))), number(_time(best))
+        claims.append(Claim(f"The most exact is {best.case}: error {error} in {time} ms.", (best,)))
+    return claims
+
+
+def _against(suite: str, key: str, what: str) -> Callable[[Results], list[Claim]]:
+    """Where one preset beats another, and who is fastest."""
+
+    def claims(results: Results) -> list[Claim]:
+        cases = [c for c in results.suite(suite) if c.time]
+        found = []
+        for ours in ("mpa-lya", "mtp-lya"):
+            for theirs in ("ns", "svd"):
+                pairs = [(a, b) for a in cases if a.contestant == ours and (b := find(cases, theirs, **_same(a)))]
+                if pairs:
+                    faster = [a.parameters.get(key) for a, b in pairs if _time(a) < _time(b)]
+                    text = f"{name(ours)} is faster than {name(theirs)} {which(faster, pairs, what)}"
+                    one = next((p for p in pairs if p[0].parameters.get(key) == 64), pairs[-1])
+                    text += f"; for {what} {one[0].parameters.get(key)} it takes {number(_time(one[0]))} ms, "
+                    text += f"{compared(_time(one[0]), _time(one[1]), name(theirs))}."
+                    found.append(Claim(text, one))
+        found += _closer(cases, key, what)
+        points = list(dict.fromkeys(tuple(_same(c).items()) for c in cases))
+        best = [min((c for c in cases if tuple(_same(c).items()) == p), key=_time) for p in points]
+        wins = [c for c in best if c.contestant == "auto"]
+        if any(c.contestant == "auto" for c in cases):
+            text = f"The default is the fastest of all {which([c.parameters.get(key) for c in wins], best, what)}."
+            found.append(Claim(text, tuple(best)))
+        return found
+
+    return claims
+
+
+def _same(case: Case) -> dict[str, object]:
+    return {k: v for k, v in case.parameters.items() if k in ("batch", "n", "shape", "output")}
+
+
+def _closer(cases: list[Case], key: str, what: str) -> list[Claim]:
+    pairs = [
+        (a, b)
+        for a in cases
+        if a.contestant == "mpa-lya" and a.error("root") is not None
+        if (b := find(cases, "ns", **_same(a))) and b.error("root") is not None
+    ]
+    if not pairs:
+        return []
+    closer = [a.parameters.get(key) for a, b in pairs if (a.error("root") or 0.0) < (b.error("root") or 0.0)]
+    text = f"MPA-Lya has a smaller error of the root than Newton-Schulz {which(closer, pairs, what)}."
+    return [Claim(text, tuple(c for pair in pairs for c in pair))]
+
+
+def _schemes(results: Results) -> list[Claim]:
+    cases = [c for c in results.suite("schemes") if c.time]
+    ours = find(cases, "lyapunov")
+    claims = []
+    for contestant in ("unrolled", "implicit"):
+        theirs = find(cases, contestant)
+        if not (ours and theirs):
+            continue
+        text = f"Lyapunov takes {number(_time(ours))} ms, {compared(_time(ours), _time(theirs), contestant)}"
+        memory = ours.values.get("megabytes"), theirs.values.get("megabytes")
+        if None not in memory:
+            text += f"; memory {number(memory[0])} MB against {number(memory[1])} MB"
+        claims.append(Claim(text + ".", (ours, theirs)))
+    return claims
+
+
+def _residuals(results: Results) -> list[Claim]:
+    claims = []
+    for case in results.suite("residuals"):
+        if curve := case.curve():
+            steps, least = min(curve, key=lambda p: (p[1], p[0]))
+            text = f"{case.case}: the residual falls to {number(least)} after {steps:g} steps"
+            text += f" and ends at {number(curve[-1][1])}." if curve[-1][1] > 2 * least else "."
+            claims.append(Claim(text, (case,)))
+    return claims
+
+
+def _pade(results: Results) -> list[Claim]:
+    claims = []
+    for inverse, what in ((False, "Root"), (True, "Inverse root")):
+        cases = [c for c in results.suite("pade") if bool(c.parameters.get("inverse")) == inverse]
+        found = {c.parameters.get("degree"): c for c in cases if c.errors and next(iter(c.errors.values())) is not None}
+        if 5 in found and 6 in found and 3 in found:
+            a, b, c = (next(iter(found[k].errors.values())) or 0.0 for k in (3, 5, 6))
+            text = f"{what}: the error is {number(a)} with [3,3], {number(b)} with [5,5] and {number(c)} with [6,6]"
+            text += f", {ratio(b / c)} times less than with [5,5]." if c and b > SAME * c else "."
+            claims.append(Claim(text, (found[3], found[5], found[6])))
+    return claims
+
+
+def _accuracy(results: Results) -> list[Claim]:
+    cases = results.suite("accuracy")
+    claims = []
+    for kind, what in (("root", "root"), ("root_gradient", "gradient of the root")):
+        worst: list[tuple[float, Case]] = []
+        for contestant in dict.fromkeys(c.contestant for c in cases):
+            mine = [(e, c) for c in cases if c.contestant == contestant and (e := c.error(kind)) is not None]
+            if mine:
+                worst.append(max(mine, key=lambda pair: pair[0]))
+        if worst:
+            worst.sort(key=lambda pair: pair[0])
+            texts = [f"{c.contestant} {number(e)}" for e, c in worst]
+            spectra = len({(c.parameters.get("spectrum"), c.parameters.get("condition")) for c in cases})
+            text = f"Largest error of the {what} over {spectra} kinds of matrices: {listed(texts)}."
+            claims.append(Claim(text, tuple(c for _, c in worst)))
+    return claims
+
+
+CLAIMS: dict[str, Callable[[Results], list[Claim]]] = {
+    "scalar": _scalar,
+    "forward": _forward,
+    "backward": _backward,
+    "batch": _against("batch", "batch", "batch size"),
+    "dimension": _against("dimension", "n", "n ="),
+    "schemes": _schemes,
+    "residuals": _residuals,
+    "pade": _pade,
+    "applications": _against("applications", "shape", "shape"),
+    "accuracy": _accuracy,
+    "speed": partial(_race, suite="speed"),
+}
+
+
+def claims(suite: str, results: Results) -> list[Claim]:
+    """What the numbers of a suite say; nothing for a suite this version does not know."""
+    return CLAIMS[suite](results) if suite in CLAIMS else []

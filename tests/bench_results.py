@@ -77,7 +77,7 @@ def _forward(chance, speed):
     for inverse, (contestant, key, counts) in itertools.product((False, True), settings):
         for count in counts:
             pace = {"taylor": 2, "pade": 7, "newton-schulz": 6}.get(contestant, 40)
-            error = {"taylor": 0.1 / count, "pade": 0.3 * 0.3**count, "newton-schulz": 0.5 * 0.45**count}
+            error = {"taylor": 0.1 / (1 + count), "pade": 0.3 * 0.3**count, "newton-schulz": 0.5 * 0.45**count}
             errors = {"mae": error.get(contestant, 3e-7), "nrmse": 2 * error.get(contestant, 3e-7)}
             errors |= {"whitening": 9 * errors["mae"]} if inverse else {}
             parameters = ({key: count} if key else {}) | {"inverse": inverse}
@@ -93,6 +93,7 @@ def _backward(chance, speed):
             error = max(2e-7, 0.7 ** (2 ** (count / 2)))
             parameters = {"iterations": count, "inverse": inverse}
             yield case("backward", contestant, parameters, pace * (count + inverse) / speed, {"gradient": error})
+    for inverse in (False, True):
         yield case("backward", "exact", {"inverse": inverse}, 55 / speed, {"gradient": 3e-7})
 
 

@@ -110,18 +110,17 @@ def _figures(picture: Picture, suite: str, files: Sequence[Results], ident: str)
     lines = [picture.lines(one.suite(suite)) for one in files]
     points = [point for found in lines for one in found for point in one.points]
     # A point is seen where both of its numbers are.
-    seen = [(x, y) for x, y in points if (x > 0 or not picture.x.log) and (y > 0 or not picture.y.log)]
+    seen = [(x, y) for x, y in points if picture.x.shows(x) and picture.y.shows(y)]
     across, up = span((x for x, _ in seen), picture.x), span((y for _, y in seen), picture.y)
     if across is None or up is None:
         return ""
+    visible = set(seen)
     drawn = []
     for k, (one, found) in enumerate(zip(files, lines, strict=True)):
         if not found:
             continue
         title = f"{picture.title}. {one.name}"
-        hidden = len([p for line in found for p in line.points]) - len(
-            [p for line in found for p in line.points if p in seen]
-        )
+        hidden = sum(point not in visible for line in found for point in line.points)
         left_out = f" {hidden} points at zero are not drawn." if hidden else ""
         description = (
             f"{picture.y.label} against {picture.x.label}; {'; '.join(_described(line) for line in found)}.{left_out}"
@@ -238,12 +237,12 @@ def _cell(value: Any) -> str:
 def _machines(files: Sequence[Results]) -> str:
     keys = dict.fromkeys(key for one in files for key in (*one.settings, *one.surroundings))
     head = "".join(f'<th scope="col" class="text">{escape(one.name)}</th>' for one in files)
-    rows = [(key, [_fact(one, key) for one in files]) for key in keys]
+    rows: list[tuple[str, list[str]]] = [(key, [_fact(one, key) for one in files]) for key in keys]
     rows.append(("command", [f"<code>{escape(one.command)}</code>" for one in files]))
     rows.append(("all numbers", [_download(one) for one in files]))
+    between = '</td><td class="wide">'
     body = "".join(
-        f'<tr><th scope="row">{escape(key)}</th>{"".join(f"<td class='wide'>{cell}</td>" for cell in cells)}</tr>'
-        for key, cells in rows
+        f'<tr><th scope="row">{escape(key)}</th><td class="wide">{between.join(cells)}</td></tr>' for key, cells in rows
     )
     table = _framed("Machines and files", f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody>")
     return (

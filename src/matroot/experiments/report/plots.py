@@ -8,7 +8,7 @@ from html import escape
 WIDTH, HEIGHT = 420.0, 300.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 14.0, 12.0, 46.0
 COLOURS, SHAPES, DASHES = 8, 5, ("", "6 3", "2 3")
-LETTER = 6.4
+LETTER = 7.2
 """Width of a letter of the legend, about."""
 ROW = 18.0
 
@@ -17,6 +17,10 @@ ROW = 18.0
 class Axis:
     label: str
     log: bool = True
+
+    def shows(self, number: float) -> bool:
+        """Logarithms are of positive numbers, none so small that ticks underflow."""
+        return not self.log or number > 1e-200
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,8 @@ Range = tuple[float, float]
 
 
 def span(numbers: Iterable[float], axis: Axis) -> Range | None:
-    """Ends of an axis that shows some numbers; of log axes the positive ones. None where there are none."""
-    shown = [x for x in numbers if x > 0 or not axis.log]
+    """Ends of an axis that shows some numbers; None where there are none."""
+    shown = [x for x in numbers if axis.shows(x)]
     if not shown:
         return None
     low, high = (math.log10(f(shown)) if axis.log else f(shown) for f in (min, max))
@@ -59,7 +63,7 @@ def plot(
 
 
 def _place(value: float, axis: Axis, ends: Range, horizontal: bool) -> float | None:
-    if axis.log and value <= 0:
+    if not axis.shows(value):
         return None
     part = ((math.log10(value) if axis.log else value) - ends[0]) / (ends[1] - ends[0])
     if horizontal:

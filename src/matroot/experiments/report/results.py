@@ -171,7 +171,7 @@ def _number(value: Any, at: str, wanted: str = "must be a finite number or null"
     good = value is None or (
         isinstance(value, int | float)
         and not isinstance(value, bool)
-        and -1e300 < value < 1e300
+        and -1e200 < value < 1e200
         and math.isfinite(value)
     )
     if not good:

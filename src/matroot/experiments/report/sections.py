@@ -150,7 +150,8 @@ SECTIONS = {
     "scalar": Section(
         "The scalar picture",
         "How far the approximants are from \u221a(1\u2212z) for |z| < 1.",
-        "The Padé approximants are closer to the function than the Taylor polynomial, whose error is large near z = 1.",
+        "The Padé approximants are closer than Newton-Schulz and the Taylor polynomial for every z; near z = 1, where the"
+        " error of these is larger, they are still reasonable.",
         pictures=(Picture("Error on |z| < 1", Axis("z", log=False), ERROR, _curves),),
     ),
     "forward": Section(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from .results import Case, Results
 
@@ -19,6 +18,7 @@ NAMES = {
     "newton-schulz": "Newton-Schulz",
 }
 ERRORS = ("root", "gradient")
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 SAME = 1.05
 """Times closer than this factor count as equal."""
 
@@ -38,7 +38,7 @@ def number(x: float) -> str:
     if 1e-2 <= abs(x) < 1e5:
         return f"{x:.3g}" if abs(x) < 1000 else f"{x:.0f}"
     mantissa, _, power = f"{x:.1e}".partition("e")
-    return f"{mantissa}e{int(power)}"
+    return f"{mantissa}·10{str(int(power)).translate(RAISED)}"
 
 
 def ratio(r: float) -> str:
@@ -122,14 +122,14 @@ def _race(results: Results, suite: str) -> list[Claim]:
 
 def _shape(case: Case) -> str:
     batch, n = case.parameters.get("batch"), case.parameters.get("n", 64)
-    return f"{n} x {n}" if batch is None else f"{n} x {n}, {batch} of them"
+    return f"{'' if batch is None else f'{batch} '}{'matrix' if batch == 1 else 'matrices'} {n} x {n}"
 
 
 def _pairs(pairs: list[tuple[Case, Case]], cases: list[Case]) -> list[Claim]:
     # The paper's size and batch, where they were measured.
     ours, theirs = max(pairs, key=lambda p: (p[0].parameters.get("n", 64) == 64, p[0].parameters.get("batch") == 64))
     time, other = _time(ours), _time(theirs)
-    text = f"At {_shape(ours)}, the default takes {number(time)} ms, {compared(time, other, 'torch.linalg.eigh')}"
+    text = f"For {_shape(ours)}, the default takes {number(time)} ms, {compared(time, other, 'torch.linalg.eigh')}"
     paper = find(cases, "paper", **_same(ours))
     shown = (ours, theirs)
     if paper and paper.time:
@@ -148,7 +148,7 @@ def _pairs(pairs: list[tuple[Case, Case]], cases: list[Case]) -> list[Claim]:
         text = (
             f"Over {len(pairs)} shapes, torch.linalg.eigh takes between {ratio(_gain(low))} ({_shape(low[0])})"
             f" and {ratio(_gain(high))} ({_shape(high[0])}) times as long as the default; the default is "
-            + (f"slower at {'; '.join(slower)}." if slower else "nowhere slower.")
+            + (f"slower for {'; '.join(slower)}." if slower else "nowhere slower.")
         )
         claims.append(Claim(text, (low[0], low[1], high[0], high[1])))
     return claims
@@ -165,7 +165,18 @@ def _scalar(results: Results) -> list[Claim]:
     worst.sort(key=lambda pair: pair[0])
     (low, best), (high, last) = worst[0], worst[-1]
     text = f"The largest error is least for {best.case} ({number(low)}) and greatest for {last.case} ({number(high)})."
-    return [Claim(text, (best, last))]
+    return [Claim(text, (best, last)), *_closest([case for _, case in worst])]
+
+
+def _closest(cases: list[Case]) -> list[Claim]:
+    """How often Padé is ahead, where all were evaluated."""
+    pade, others = ([dict(c.curve()) for c in cases if (c.contestant == "pade") == wanted] for wanted in (True, False))
+    if not pade or not others:
+        return []
+    places = set.intersection(*(set(curve) for curve in pade + others))
+    ahead = [z for z in places if min(curve[z] for curve in pade) < min(curve[z] for curve in others)]
+    text = f"A Padé approximant is the closest at {len(ahead)} of {len(places)} values of z."
+    return [Claim(text, tuple(cases))] if places else []
 
 
 def _forward(results: Results) -> list[Claim]:
@@ -238,15 +249,28 @@ def _against(suite: str, key: str, what: str) -> Callable[[Results], list[Claim]
                     text += f"{compared(_time(one[0]), _time(one[1]), name(theirs))}."
                     found.append(Claim(text, one))
         found += _closer(cases, key, what)
-        points = list(dict.fromkeys(tuple(_same(c).items()) for c in cases))
-        best = [min((c for c in cases if tuple(_same(c).items()) == p), key=_time) for p in points]
-        wins = [c for c in best if c.contestant == "auto"]
-        if any(c.contestant == "auto" for c in cases):
-            text = f"The default is the fastest of all {which([c.parameters.get(key) for c in wins], best, what)}."
-            found.append(Claim(text, tuple(best)))
-        return found
+        return found + _fastest(cases, key, what)
 
     return claims
+
+
+def _fastest(cases: list[Case], key: str, what: str) -> list[Claim]:
+    """Where the default is ahead of all that compute the same thing."""
+    best = []
+    for ours in (c for c in cases if c.contestant == "auto"):
+        # Power iteration keeps one eigenpair: no root.
+        rivals = [c for c in cases if c.contestant != "pi" and _same(c) == _same(ours)]
+        best.append(min((c for c in rivals if _as_exact(c, ours)), key=_time))
+    if not best:
+        return []
+    wins = [c.parameters.get(key) for c in best if c.contestant == "auto"]
+    text = "Of the solvers with at most ten times its error, the default is the fastest"
+    return [Claim(f"{text} {which(wins, best, what)}.", tuple(best))]
+
+
+def _as_exact(case: Case, ours: Case) -> bool:
+    theirs, mine = case.error("root", "inverse"), ours.error("root", "inverse")
+    return theirs is None or mine is None or theirs <= 10 * mine
 
 
 def _same(case: Case) -> dict[str, object]:
@@ -336,7 +360,8 @@ CLAIMS: dict[str, Callable[[Results], list[Claim]]] = {
     "pade": _pade,
     "applications": _against("applications", "shape", "shape"),
     "accuracy": _accuracy,
-    "speed": partial(_race, suite="speed"),
+    # The rest is the summary.
+    "speed": lambda results: _race(results, "speed")[-1:],
 }
 
 

@@ -21,7 +21,7 @@ def test_version():
     assert (done.returncode, done.stdout) == (0, f"matroot {matroot.__version__}\n")
 
 
-@pytest.mark.parametrize("arguments", [(), ("nonsense",), ("info", "--nonsense")])
+@pytest.mark.parametrize("arguments", [(), ("nonsense",), ("info", "--nonsense"), ("report",)])
 def test_wrong_calls(arguments):
     done = run(*arguments)
     assert done.returncode == 2
@@ -32,7 +32,9 @@ def test_help_names_the_commands(capsys):
     with pytest.raises(SystemExit) as stopped:
         command.main(["--help"])
     assert stopped.value.code == 0
-    assert "info" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "info" in out
+    assert "report" in out
 
 
 def test_info_says_what_auto_does():

@@ -344,6 +344,21 @@ def test_zero_times_and_errors_break_nothing(tmp_path):
     Tree(page([loaded(tmp_path, found)]))
 
 
+@pytest.mark.parametrize("extreme", [1e-320, 1e199, -1e199, [1.0] * 3])
+def test_extreme_numbers_break_nothing(tmp_path, extreme):
+    found = document()
+    for k, one in enumerate(found["cases"]):
+        one["errors"] = dict.fromkeys(one["errors"], 0.0 if isinstance(extreme, list) else extreme)
+        one["parameters"] = {k: "9" * 400 if isinstance(v, str) else v for k, v in one["parameters"].items()}
+        if "megabytes" in one["values"]:
+            one["values"]["megabytes"] = extreme
+        if one["milliseconds"] and k % 2 and not isinstance(extreme, list):
+            one["milliseconds"] = dict.fromkeys(one["milliseconds"], abs(extreme))
+    html = page([loaded(tmp_path, found)])
+    Tree(html)
+    assert not re.search(r"\b(nan|inf)\b", html)
+
+
 @pytest.mark.parametrize("log", [True, False])
 @pytest.mark.parametrize("numbers", [(1.0,), (1e-12, 1e3), (0.97, 0.99), (2.0, 3.0), (3e-7, 3.1e-7), (1e-199, 1e199)])
 def test_ticks_are_few_and_inside(log, numbers):

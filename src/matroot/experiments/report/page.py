@@ -25,7 +25,7 @@ def page(files: Sequence[Results]) -> str:
     order = [s for s in SECTIONS if s in found] + [s for s in found if s not in SECTIONS]
     places = Places(shown, order)
     links = "".join(f'<li><a href="#{places.suites[s]}">{escape(section(s).title)}</a></li>' for s in order)
-    style = resources(__package__).joinpath("style.css").read_text(encoding="utf-8")
+    style = resources("matroot.experiments.report").joinpath("style.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"

@@ -62,9 +62,7 @@ def plot(
     )
 
 
-def _place(value: float, axis: Axis, ends: Range, horizontal: bool) -> float | None:
-    if not axis.shows(value):
-        return None
+def _place(value: float, axis: Axis, ends: Range, horizontal: bool) -> float:
     part = ((math.log10(value) if axis.log else value) - ends[0]) / (ends[1] - ends[0])
     if horizontal:
         return LEFT + part * (WIDTH - LEFT - RIGHT)
@@ -109,7 +107,7 @@ def _axis(axis: Axis, ends: Range, horizontal: bool) -> list[str]:
             drawn.append(f'<text x="{at:.1f}" y="{bottom + 17:g}" text-anchor="middle">{text}</text>')
         else:
             drawn.append(f'<path class="grid" d="M{LEFT:g} {at:.1f}H{right:g}"/>')
-            drawn.append(f'<text x="{LEFT - 6:g}" y="{at or 0:.1f}" dy="4" text-anchor="end">{text}</text>')
+            drawn.append(f'<text x="{LEFT - 6:g}" y="{at:.1f}" dy="4" text-anchor="end">{text}</text>')
     label = escape(axis.label)
     if horizontal:
         drawn.append(f'<path class="axis" d="M{LEFT:g} {bottom:g}H{right:g}"/>')
@@ -122,11 +120,8 @@ def _axis(axis: Axis, ends: Range, horizontal: bool) -> list[str]:
 
 
 def _line(one: Series, x: Axis, y: Axis, spans: tuple[Range, Range]) -> list[str]:
-    placed = []
-    for point in one.points:
-        across, up = _place(point[0], x, spans[0], True), _place(point[1], y, spans[1], False)
-        if across is not None and up is not None:
-            placed.append((across, up, point))
+    seen = [(a, b) for a, b in one.points if x.shows(a) and y.shows(b)]
+    placed = [(_place(a, x, spans[0], True), _place(b, y, spans[1], False), (a, b)) for a, b in seen]
     drawn = []
     if one.joined and len(placed) > 1:
         path = "L".join(f"{across:.1f} {up:.1f}" for across, up, _ in placed)

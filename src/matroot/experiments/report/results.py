@@ -31,8 +31,9 @@ class Case:
 
     @property
     def time(self) -> float | None:
-        """Median milliseconds, where there are any."""
-        return (self.milliseconds or {}).get("median") or None
+        """Median milliseconds, where there are any; no clock sees less than a femtosecond."""
+        median = (self.milliseconds or {}).get("median")
+        return median if median is not None and median > 1e-12 else None
 
     def error(self, *names: str) -> float | None:
         """The first of some errors that was measured."""

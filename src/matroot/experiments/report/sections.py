@@ -120,7 +120,7 @@ def _gain(cases: Sequence[Case]) -> list[Series]:
 
 def _work(case: Case) -> float | None:
     """Multiplications of one product, from ``64 x 48 x 48``."""
-    numbers = [int(k) for k in re.findall(r"\d+", str(case.parameters.get("shape")))]
+    numbers = [int(k) for k in re.findall(r"\d{1,9}", str(case.parameters.get("shape")))]
     return float(numbers[0] * numbers[1] ** 3) if len(numbers) >= 3 else None
 
 
@@ -150,8 +150,8 @@ SECTIONS = {
     "scalar": Section(
         "The scalar picture",
         "How far the approximants are from \u221a(1\u2212z) for |z| < 1.",
-        "The Padé approximants are closer than Newton-Schulz and the Taylor polynomial for every z; near z = 1, where the"
-        " error of these is larger, they are still reasonable.",
+        "The Padé approximants are closer than Newton-Schulz and the Taylor polynomial for every z; near z = 1, where"
+        " the error of these is larger, they are still reasonable.",
         pictures=(Picture("Error on |z| < 1", Axis("z", log=False), ERROR, _curves),),
     ),
     "forward": Section(

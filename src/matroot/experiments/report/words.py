@@ -300,9 +300,9 @@ def _schemes(results: Results) -> list[Claim]:
         if not (ours and theirs):
             continue
         text = f"Lyapunov takes {number(_time(ours))} ms, {compared(_time(ours), _time(theirs), contestant)}"
-        memory = ours.values.get("megabytes"), theirs.values.get("megabytes")
-        if None not in memory:
-            text += f"; memory {number(memory[0])} MB against {number(memory[1])} MB"
+        mine, other = ours.values.get("megabytes"), theirs.values.get("megabytes")
+        if isinstance(mine, int | float) and isinstance(other, int | float):
+            text += f"; memory {number(mine)} MB against {number(other)} MB"
         claims.append(Claim(text + ".", (ours, theirs)))
     return claims
 

@@ -87,7 +87,8 @@ def edited(path, value):
         (("cases", 5, "parameters", "n"), {}, "cases[5].parameters.n"),
         (("cases", 5, "milliseconds"), 1.0, "cases[5].milliseconds"),
         (("cases", 5, "milliseconds", "median"), ..., "cases[5].milliseconds.median"),
-        (("cases", 5, "milliseconds", "median"), -1.0, "cases[5].milliseconds"),
+        (("cases", 5, "milliseconds", "median"), -1.0, "cases[5].milliseconds.median"),
+        (("cases", 5, "errors", "root"), -1e-9, "cases[5].errors.root"),
         (("cases", 5, "errors", "root"), "small", "cases[5].errors.root"),
         (("cases", 5, "errors", "root"), True, "cases[5].errors.root"),
         (("cases", 5, "errors", "root"), 10**400, "cases[5].errors.root"),
@@ -344,7 +345,7 @@ def test_zero_times_and_errors_break_nothing(tmp_path):
     Tree(page([loaded(tmp_path, found)]))
 
 
-@pytest.mark.parametrize("extreme", [1e-320, 1e199, -1e199, [1.0] * 3])
+@pytest.mark.parametrize("extreme", [1e-320, 1e199, [1.0] * 3])
 def test_extreme_numbers_break_nothing(tmp_path, extreme):
     found = document()
     for k, one in enumerate(found["cases"]):
@@ -353,7 +354,7 @@ def test_extreme_numbers_break_nothing(tmp_path, extreme):
         if "megabytes" in one["values"]:
             one["values"]["megabytes"] = extreme
         if one["milliseconds"] and k % 2 and not isinstance(extreme, list):
-            one["milliseconds"] = dict.fromkeys(one["milliseconds"], abs(extreme))
+            one["milliseconds"] = dict.fromkeys(one["milliseconds"], extreme)
     html = page([loaded(tmp_path, found)])
     Tree(html)
     assert not re.search(r"\b(nan|inf)\b", html)

@@ -7,10 +7,11 @@ from importlib.resources import files as resources
 from typing import Any
 
 from . import words
+from .phrases import number
 from .plots import plot, span
 from .results import Case, Results, named, suites
 from .sections import SECTIONS, Picture, section
-from .words import Claim, number
+from .words import Claim
 
 LINKS = 4
 """A claim about more cases points to the table."""

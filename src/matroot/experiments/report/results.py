@@ -129,8 +129,7 @@ def _case(case: Any, at: str) -> Case:
     times = case.get("milliseconds")
     if times is not None:
         times = _numbers(_get(case, "milliseconds", dict, f"{at}."), f"{at}.milliseconds")
-        if any(t is not None and t < 0 for t in times.values()):
-            raise _WrongFieldError(f"{at}.milliseconds", "must not be negative")
+        _not_negative(times, f"{at}.milliseconds")
         _get(times, "median", object, f"{at}.milliseconds.")
     values = _get(case, "values", dict, f"{at}.") if case.get("values") is not None else {}
     for key, value in values.items():
@@ -140,9 +139,10 @@ def _case(case: Any, at: str) -> Case:
     if len(lengths) > 1 or (-1 in lengths and case.get("note") is None):
         raise _WrongFieldError(f"{at}.values", f"must have lists of one length: {', '.join(CURVES[suite])}")
     errors = _get(case, "errors", dict, f"{at}.") if case.get("errors") is not None else {}
+    _not_negative(_numbers(errors, f"{at}.errors"), f"{at}.errors")
     note = _get(case, "note", str, f"{at}.") if case.get("note") is not None else None
     parameters = _plain(_get(case, "parameters", dict, f"{at}."), f"{at}.parameters")
-    return Case(suite, name, contestant, parameters, times, _numbers(errors, f"{at}.errors"), values, note)
+    return Case(suite, name, contestant, parameters, times, errors, values, note)
 
 
 def _get(found: dict[str, Any], key: str, kind: Any, at: str = "") -> Any:
@@ -165,6 +165,12 @@ def _numbers(found: dict[str, Any], at: str) -> dict[str, float | None]:
     for key, value in found.items():
         _number(value, f"{at}.{key}")
     return found
+
+
+def _not_negative(found: dict[str, float | None], at: str) -> None:
+    for key, value in found.items():
+        if value is not None and value < 0:
+            raise _WrongFieldError(f"{at}.{key}", "must not be negative")
 
 
 def _number(value: Any, at: str, wanted: str = "must be a finite number or null") -> None:

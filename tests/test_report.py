@@ -291,6 +291,23 @@ def test_where_the_default_is_slower(tmp_path):
     assert texts[-1].endswith("slower for matrices 8 x 8.")
 
 
+def test_shapes_are_named_with_their_outputs(tmp_path):
+    found = document(suites=())
+    for output, ours in (("root", 1.0), ("inverse", 3.0)):
+        for contestant, time in (("mpa-lya", ours), ("ns", 2.0)):
+            found["cases"].append(case("applications", contestant, {"shape": "64 x 48 x 48", "output": output}, time))
+    (claim,) = words.claims("applications", loaded(tmp_path, found))
+    assert "faster than Newton-Schulz only for shape 64 x 48 x 48 (root) (1 of 2)" in claim.text
+
+
+def test_ctrl_c(monkeypatch, file):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("matroot.experiments.report.write", interrupted)
+    assert command.main(["report", str(file)]) == 130
+
+
 def test_the_papers_figures_are_shown_as_the_papers(html):
     body = html.partition('<section id="suite-schemes">')[2].partition("</section>")[0]
     assert "Figures of the paper, Tesla K40" in body

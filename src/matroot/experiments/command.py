@@ -23,7 +23,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.command == "report":
         from .report import write
 
-        return write(chosen.files, chosen.out)
+        try:
+            return write(chosen.files, chosen.out)
+        except KeyboardInterrupt:
+            return 130
     try:
         from .info import show
     except ModuleNotFoundError as missing:

@@ -187,16 +187,22 @@ def _against(suite: str, key: str, what: str) -> Callable[[Results], list[Claim]
             for theirs in ("ns", "svd"):
                 pairs = [(a, b) for a in cases if a.contestant == ours and (b := find(cases, theirs, **_same(a)))]
                 if pairs:
-                    faster = [a.parameters.get(key) for a, b in pairs if _time(a) < _time(b)]
+                    faster = [_at(a, key) for a, b in pairs if _time(a) < _time(b)]
                     text = f"{name(ours)} is faster than {name(theirs)} {which(faster, pairs, what)}"
                     one = next((p for p in pairs if p[0].parameters.get(key) == 64), pairs[-1])
-                    text += f"; for {what} {one[0].parameters.get(key)} it takes {number(_time(one[0]))} ms, "
+                    text += f"; for {what} {_at(one[0], key)} it takes {number(_time(one[0]))} ms, "
                     text += f"{compared(_time(one[0]), _time(one[1]), name(theirs))}."
                     found.append(Claim(text, one))
         found += _closer(cases, key, what)
         return found + _fastest(cases, key, what)
 
     return claims
+
+
+def _at(case: Case, key: str) -> str:
+    """A place on the axis; shapes are measured for several outputs."""
+    output = case.parameters.get("output")
+    return f"{case.parameters.get(key)}{'' if output is None else f' ({output})'}"
 
 
 def _fastest(cases: list[Case], key: str, what: str) -> list[Claim]:
@@ -208,7 +214,7 @@ def _fastest(cases: list[Case], key: str, what: str) -> list[Claim]:
         best.append(min((c for c in rivals if _as_exact(c, ours)), key=_time))
     if not best:
         return []
-    wins = [c.parameters.get(key) for c in best if c.contestant == "auto"]
+    wins = [_at(c, key) for c in best if c.contestant == "auto"]
     text = "Of the solvers with at most ten times its error, the default is the fastest"
     return [Claim(f"{text} {which(wins, best, what)}.", tuple(best))]
 
@@ -231,7 +237,7 @@ def _closer(cases: list[Case], key: str, what: str) -> list[Claim]:
     ]
     if not pairs:
         return []
-    closer = [a.parameters.get(key) for a, b in pairs if (a.error("root") or 0.0) < (b.error("root") or 0.0)]
+    closer = [_at(a, key) for a, b in pairs if (a.error("root") or 0.0) < (b.error("root") or 0.0)]
     text = f"MPA-Lya has a smaller error of the root than Newton-Schulz {which(closer, pairs, what)}."
     return [Claim(text, tuple(c for pair in pairs for c in pair))]
 

@@ -162,9 +162,8 @@ def _backward(results: Results) -> list[Claim]:
     claims = []
     for inverse, what in ((False, "root"), (True, "inverse root")):
         ours = find(cases, "lyapunov", iterations=8, inverse=inverse)
-        theirs = next(
-            (c for c in cases if c.contestant.startswith("newton-schulz") and c.parameters.get("iterations") == 5), None
-        )
+        five = [c for c in cases if c.contestant.startswith("newton-schulz") and c.parameters.get("iterations") == 5]
+        theirs = next((c for c in five if bool(c.parameters.get("inverse")) == inverse), None)
         if ours and theirs:
             text = f"Lyapunov with 8 iterations, {what}: {number(_time(ours))} ms, "
             text += compared(_time(ours), _time(theirs), "Newton-Schulz of 5 iterations, unrolled") + "."

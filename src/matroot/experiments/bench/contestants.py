@@ -33,20 +33,20 @@ class Contestant:
 def everyone(output: str) -> list[Contestant]:
     """The default, the presets that have this output ("root", "inverse", "both"), and ``torch.linalg``'s ways."""
     function = OUTPUTS[output]
-    # Both methods that "auto" may choose have the same bound.
     found = [auto(output)]
     for name in matroot.presets():
         preset = matroot.preset(name)
         if output == "root" or preset["method"].has_inverse:
             found.append(Contestant(name, partial(function, **preset), preset["method"]))
     found += [eigh(output), Contestant("eigh autograd", partial(_through_eigh, output), Eigen())]
-    if output == "root" and hasattr(torch.linalg, "matrix_sqrth"):
-        found.append(Contestant("matrix_sqrth", torch.linalg.matrix_sqrth, Eigen()))
+    built_in = getattr(torch.linalg, "matrix_sqrth", None)  # of newer versions
+    if output == "root" and built_in is not None:
+        found.append(Contestant("matrix_sqrth", built_in, Eigen()))
     return found
 
 
 def auto(output: str) -> Contestant:
-    """``matroot`` without arguments."""
+    """``matroot`` without arguments; both methods that it may choose have the same bound."""
     return Contestant("auto", OUTPUTS[output], Minimax(), exact=True)
 
 

@@ -26,7 +26,8 @@ def run(
 ) -> int:
     """Measure the named suites, all if none is named, and write DIR/bench-<device>-<dtype>.json after every group.
 
-    Cases that are in the file are not measured again unless ``fresh``; a group of which one is missing is, whole.
+    Cases that are in the file are not measured again unless ``fresh``; a group of which one is missing or failed is,
+    whole.
 
     Returns the exit status: 0; 1 if an error is above its bound or a case failed, also in an earlier run; 2 if the
     device is missing or the file cannot be used or written, and then nothing is overwritten; 130 after Ctrl-C.
@@ -43,10 +44,10 @@ def run(
         return _fail(error)
     groups = [group for name in dict.fromkeys(names or suites) for group in suites[name](settings)]
     cases: list[Record] = content["cases"]
-    known = {(case["suite"], case["case"]) for case in cases}
+    known = {(case["suite"], case["case"]) for case in cases if not (case["note"] or "").startswith(FAILED)}
     missing = [group for group in groups if not {(case.suite, case.name) for case in group.cases} <= known]
     if len(missing) < len(groups):
-        console.print(f"going on with {path}: {len(groups) - len(missing)} of {len(groups)} groups are there")
+        _say(console, f"going on with {path}: {len(groups) - len(missing)} of {len(groups)} groups are there")
     try:
         for group in _progress(missing, console):
             began = time.perf_counter()
@@ -55,7 +56,7 @@ def run(
             save(path, {**content, "command": command_of(settings, cases), "cases": cases})
             if not console.is_interactive:
                 seconds = time.perf_counter() - began
-                console.print(_title(group), f"{seconds:.1f} s", soft_wrap=True)
+                _say(console, f"{_title(group)} {seconds:.1f} s")
     except ResultError as error:
         return _fail(error)
     except KeyboardInterrupt:
@@ -81,7 +82,7 @@ def _merged(cases: Sequence[Record], new: Sequence[Record]) -> list[Record]:
 
 
 def _progress(groups: Sequence[Group], console: Console) -> Iterator[Group]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_interactive) as progress:
         task = progress.add_task("", total=len(groups))
         for group in groups:
@@ -104,13 +105,18 @@ def _title(group: Group) -> str:
 
 def _finish(cases: Sequence[Record], path: Path, console: Console) -> int:
     """Say what there is, and loudly what is wrong."""
-    console.print(f"{len(cases)} cases in {path}", soft_wrap=True)
+    _say(console, f"{len(cases)} cases in {path}")
     bad = [case for case in cases if (case["note"] or "").startswith((WRONG, FAILED))]
     for case in bad:
         print(f"{case['suite']}: {case['case']}: {case['note']}", file=sys.stderr)
     if bad:
-        print(f"{len(bad)} of {len(cases)} cases are wrong or failed", file=sys.stderr)
+        print(f"{len(bad)} of {len(cases)} cases are wrong or failed; --fresh measures all again", file=sys.stderr)
     return 1 if bad else 0
+
+
+def _say(console: Console, text: str) -> None:
+    # A path is neither markup nor to be broken.
+    console.print(text, markup=False, soft_wrap=True)
 
 
 def _fail(error: ResultError) -> int:

@@ -38,7 +38,8 @@ def approximant(method: Method, x: Tensor, inverse: bool = False) -> Tensor:
 def value_bound(method: Method | None, values: Tensor, eps: float, inverse: bool = False) -> float | None:
     """The largest relative Frobenius error of a root of matrices with these eigenvalues (batch, n), in float64.
 
-    None where theory says nothing: other methods, many steps of Newton-Schulz, and the inverse root of matrices that rounding makes singular.
+    None where theory says nothing: other methods, many steps of Newton-Schulz, and the inverse root of matrices that
+    rounding makes singular.
     """
     condition = _condition(values)
     if inverse and not eps * condition < 0.01:

@@ -31,7 +31,7 @@ class Settings:
     @property
     def patience(self) -> float:
         """Seconds after which a contestant gets no more turns."""
-        return 0.25 if self.quick else 1.5
+        return 0.25 if self.quick else 1.0
 
     @property
     def eps(self) -> float:

@@ -33,7 +33,10 @@ def matrices(batch: int, n: int) -> tuple[Tensor, Tensor]:
 
 
 def contest(entries: Mapping[str, tuple[Work, Check]], settings: Settings) -> dict[str, Outcome]:
-    """Times, errors and bounds of all entries; one that fails says so in its note, and the others go on."""
+    """Times, errors and bounds of all entries; one that fails says so in its note, and the others go on.
+
+    The order is turned round after each round. An entry so slow that its first turn uses up the patience has no other.
+    """
     works = {name: work for name, (work, _) in entries.items()}
     laps, failures = race(works, settings.rounds, settings.device, settings.patience)
     outcomes: dict[str, Outcome] = {}

@@ -8,9 +8,9 @@ from .cases import Case, Group, Settings
 from .contestants import Contestant, auto, eigh, everyone, paper
 from .racing import both_ways
 
-BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+BATCHES = (1, 4, 16, 64, 256, 1024)
 DIMENSIONS = (8, 16, 32, 64, 128, 256, 512)
-MATRICES = 8
+MATRICES = 4
 """In a batch of the dimension test."""
 
 APPLICATIONS = (
@@ -32,7 +32,7 @@ def batch(settings: Settings) -> Iterator[Group]:
 
 
 def dimension(settings: Settings) -> Iterator[Group]:
-    """Eight matrices, larger and larger."""
+    """Four matrices, larger and larger."""
     for n in (8, 32) if settings.quick else DIMENSIONS:
         yield both_ways(_field("dimension", {"n": n}, everyone("root")), settings, MATRICES, n)
 

@@ -272,8 +272,8 @@ ERRORS = {
     "schemes": {"gradient"},
     "accuracy": {"root", "inverse", "root_gradient", "inverse_gradient"},
     "speed": {"root", "gradient"},
-    "applications": {"gradient"},
-    "pade": {"gradient"},
+    "applications": {"root", "gradient"},
+    "pade": {"root", "gradient"},
 }
 PARAMETERS = {
     "batch": {"batch"},

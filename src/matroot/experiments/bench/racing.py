@@ -97,12 +97,12 @@ class Exact:
         self.values = torch.linalg.eigvalsh(A.double()).cpu()
 
     def check(self, contestant: Contestant, eps: float) -> tuple[dict[str, float | None], dict[str, float]]:
-        """Largest errors in the batch, and bounds where there are some."""
+        """Largest errors in the batch, and bounds where there are some; "root" is the root asked for if it is one."""
         outputs, gradient = step(contestant.function, self.A.clone().requires_grad_(), self.G)
         errors: dict[str, float | None] = {}
         bounds: dict[str, float | None] = {}
         for inverse, found, true in zip(self.inverses, outputs, self.outputs, strict=True):
-            name = "inverse" if inverse else "root"
+            name = "inverse" if inverse and len(self.inverses) > 1 else "root"
             errors[name] = worst(found, true)
             bounds[name] = value_bound(contestant.method, self.values, eps, inverse)
         errors["gradient"] = worst(gradient, self.gradient)

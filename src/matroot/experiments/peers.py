@@ -32,6 +32,24 @@ class EighRoot(Function):
         return None, U @ (M * (U.mT @ grads[0] @ U)) @ U.mT
 
 
+class EighRoots(Function):
+    """Root and inverse root as in ``EighRoot``, from one decomposition and with one pass back."""
+
+    @staticmethod
+    def forward(ctx: Any, A: Tensor) -> tuple[Tensor, Tensor]:
+        values, U = torch.linalg.eigh(A)
+        s = values.sqrt()
+        ctx.save_for_backward(s, U)
+        return (U * s[..., None, :]) @ U.mT, (U / s[..., None, :]) @ U.mT
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        s, U = ctx.saved_tensors
+        i, j = s[..., :, None], s[..., None, :]
+        root, inverse = (U.mT @ G @ U for G in grads)
+        return U @ ((root - inverse / (i * j)) / (i + j)) @ U.mT
+
+
 class PaperRoot(Function):
     """MPA-Lya for the root, written as the paper describes it: Pade [5,5] by successive powers and one solve, then
     eight iterations of six products."""

@@ -48,10 +48,10 @@ def accuracy(quick: bool) -> Iterator[Result]:
             A = A.to(DTYPES[dtype])
             for name, solver in SOLVERS.items():
                 found = {"dtype": dtype, "spectrum": kind, "condition": condition, "solver": name}
-                yield found | _errors(A, G.to(A.dtype), solver) | _operations(A, G.to(A.dtype), solver)
+                yield found | errors(A, G.to(A.dtype), solver) | operations(A, G.to(A.dtype), solver)
 
 
-def _errors(A: Tensor, G: Tensor, solver: Any) -> Result:
+def errors(A: Tensor, G: Tensor, solver: Any) -> Result:
     """Largest errors in the batch; None where there is no exact answer: of singular matrices only the root has one."""
     found: Result = {}
     for name, function, inverse in (("root", matroot.sqrtm, False), ("inverse", matroot.invsqrtm, True)):
@@ -65,7 +65,7 @@ def _errors(A: Tensor, G: Tensor, solver: Any) -> Result:
     return found
 
 
-def _operations(A: Tensor, G: Tensor, solver: Any) -> Result:
+def operations(A: Tensor, G: Tensor, solver: Any) -> Result:
     """Products and factorisations a matrix, of both roots and of the gradient of the root."""
     with matroot.count_operations(matrices=len(A)) as forward:
         matroot.roots(A, **solver)
@@ -113,7 +113,7 @@ def speed(quick: bool) -> Iterator[Result]:
         }
         times = _race(contestants, A, G, 2 if quick else 15, 20.0)
         plan = matroot.choose(A)
-        error = _errors(A[:16], G[:16], {"method": plan.method, "gradient": plan.gradient})
+        error = errors(A[:16], G[:16], {"method": plan.method, "gradient": plan.gradient})
         yield {"batch": batch, "n": n, "plan": str(plan), "milliseconds": times} | error
 
 

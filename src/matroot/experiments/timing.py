@@ -94,9 +94,11 @@ def race(
 
 
 def _turn(work: Callable[[], object], device: str) -> tuple[list[float], float]:
-    """Single calls and a burst of 20, fewer where calls are slow."""
+    """Single calls and a burst of 20, fewer where calls are slow; above half a second one call is both."""
     work()
     once = seconds(work, device)
+    if once > 0.5:
+        return [once], once
     single = [seconds(work, device) for _ in range(3 if once < 0.1 else 1)]
     return single, back_to_back(work, max(2, min(20, int(0.1 / once))), device)
 

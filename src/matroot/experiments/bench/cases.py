@@ -1,0 +1,120 @@
+"""What is measured: cases, in groups that are measured together."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Record = dict[str, Any]
+"""A case as it is written to the result file."""
+
+WRONG = "wrong answer: "
+FAILED = "failed: "
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all cases of a result file have in common."""
+
+    device: str = "cpu"
+    dtype: str = "float32"
+    quick: bool = False
+
+    @property
+    def rounds(self) -> int:
+        """Turns of every contestant; at least two, so that the order is turned round once."""
+        return 2 if self.quick else 8
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which a contestant gets no more turns."""
+        return 0.25 if self.quick else 1.0
+
+    @property
+    def eps(self) -> float:
+        """Of the dtype."""
+        return torch.finfo(getattr(torch, self.dtype)).eps
+
+    def place(self, matrices: Tensor) -> Tensor:
+        """A float64 tensor in the dtype and on the device of the run."""
+        return matrices.to(dtype=getattr(torch, self.dtype), device=self.device)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was found of one case.
+
+    milliseconds: median, low, high, least; None where nothing was timed.
+    errors: against the exact answer; None where there is none, NaN or Inf where the contestant had no number.
+    bounds: what theory allows of some of the errors; an error that is larger, or no number, is a wrong answer.
+    """
+
+    milliseconds: Mapping[str, float] | None = None
+    errors: Mapping[str, float | None] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    note: str | None = None
+    bounds: Mapping[str, float] = field(default_factory=dict)
+
+    def verdict(self) -> str | None:
+        """The note, or what is wrong."""
+        wrong = [
+            f"{name} error {error:.2e} above {self.bounds[name]:.2e}"
+            for name, error in self.errors.items()
+            if error is not None and name in self.bounds and not error <= self.bounds[name]
+        ]
+        return WRONG + ", ".join(wrong) if wrong else self.note
+
+
+@dataclass(frozen=True)
+class Case:
+    """One contestant with one set of parameters; its name is unique in its suite."""
+
+    suite: str
+    contestant: str
+    parameters: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The contestant and its parameters, as in ``taylor degree=11 inverse=False``."""
+        return " ".join((self.contestant, *(f"{key}={value}" for key, value in self.parameters.items())))
+
+    def record(self, outcome: Outcome) -> Record:
+        """The outcome as it is written: three digits, None for what is not finite."""
+        return {
+            "suite": self.suite,
+            "case": self.name,
+            "contestant": self.contestant,
+            "parameters": dict(self.parameters),
+            "milliseconds": None if outcome.milliseconds is None else dict(outcome.milliseconds),
+            "errors": {name: _written(error) for name, error in outcome.errors.items()},
+            "values": {name: _written(value) for name, value in outcome.values.items()},
+            "note": outcome.verdict(),
+        }
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cases that take turns, and how to measure all of them: one outcome each, in order.
+
+    A group is the unit of resuming, since times of contestants compare only if they were taken side by side.
+    """
+
+    cases: tuple[Case, ...]
+    outcomes: Callable[[], Sequence[Outcome]]
+
+    def measure(self) -> list[Record]:
+        """One record per case. An exception while measuring becomes the note of all its cases."""
+        try:
+            found = self.outcomes()
+        except Exception as error:
+            found = [Outcome(note=FAILED + f"{type(error).__name__}: {error}"[:200])] * len(self.cases)
+        return [case.record(outcome) for case, outcome in zip(self.cases, found, strict=True)]
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.2e}") if math.isfinite(value) else None
+    return [_written(v) for v in value] if isinstance(value, list) else value

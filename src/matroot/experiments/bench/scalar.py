@@ -1,0 +1,81 @@
+"""What needs no clock: the scalar picture, and residuals against steps."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import torch
+from torch import Tensor
+
+import matroot
+
+from ...methods import Method, NewtonSchulz, Pade, Taylor
+from ...methods.minimax import _iterate, _scale, ladder
+from .cases import Case, Group, Outcome, Settings
+from .racing import matrices
+from .theory import approximant
+
+POINTS = 199
+"""Values of z, evenly from -0.99 to 0.99."""
+
+
+def scalar(settings: Settings) -> Iterator[Group]:
+    """|approximant - sqrt(1 - z)| on |z| < 1, in float64 whatever the dtype."""
+    for method, parameters in (
+        *((Taylor(degree=d), {"degree": d}) for d in (6, 11, 18)),
+        *((NewtonSchulz(iterations=k), {"iterations": k}) for k in (3, 5, 7)),
+        *((Pade(degree=d), {"degree": d}) for d in (3, 5, 9)),
+    ):
+        yield Group((Case("scalar", method.name, parameters),), partial(_scalar, method))
+
+
+def _scalar(method: Method) -> list[Outcome]:
+    z = torch.linspace(-0.99, 0.99, POINTS, dtype=torch.float64)
+    x = 1 - z
+    # The closed form of Pade's approximant holds for z >= 0 only.
+    found = _pade(method.degree, z) if isinstance(method, Pade) else approximant(method, x)
+    return [Outcome(values={"z": z.tolist(), "error": (found - x.sqrt()).abs().tolist()})]
+
+
+def _pade(degree: int, z: Tensor) -> Tensor:
+    powers = z[:, None] ** torch.arange(degree + 1)
+    P, Q = (powers @ torch.tensor([float(c) for c in p], dtype=z.dtype) for p in matroot.coefficients.pade(degree))
+    return P / Q
+
+
+def residuals(settings: Settings) -> Iterator[Group]:
+    """Mean ||S^2 - A||/||A|| of covariances after 1, 2, ... steps: degrees or iterations."""
+    most = 6 if settings.quick else 18
+    makers: dict[str, tuple[Callable[[int], Method], int]] = {
+        "taylor": (lambda k: Taylor(degree=k), most),
+        "pade": (lambda k: Pade(degree=k), most),
+        "newton-schulz": (lambda k: NewtonSchulz(iterations=k), most),
+    }
+    for name, (make, last) in makers.items():
+        yield Group((Case("residuals", name, {}),), partial(_residuals, settings, make, last))
+    yield Group((Case("residuals", "minimax", {}),), partial(_minimax_residuals, settings))
+
+
+def _covariances(settings: Settings) -> Tensor:
+    return settings.place(matrices(*((4, 32) if settings.quick else (64, 64)))[0])
+
+
+def _residuals(settings: Settings, make: Callable[[int], Method], last: int) -> list[Outcome]:
+    A, steps = _covariances(settings), list(range(1, last + 1))
+    return [_outcome(steps, [matroot.residual(A, matroot.sqrtm(A, make(k))) for k in steps])]
+
+
+def _minimax_residuals(settings: Settings) -> list[Outcome]:
+    """Of the beginnings of the schedule for the worst condition number in the batch."""
+    A = _covariances(settings)
+    square = A @ A
+    theta = _scale(A, square)
+    values = torch.linalg.eigvalsh(A.double())
+    condition = (theta[:, 0, 0] / values[:, 0]).max().item()
+    schedule = next(rung.steps for rung in ladder(A.dtype) if rung.condition >= condition)
+    steps = list(range(1, len(schedule) + 1))
+    found = [_iterate(A / theta, square / theta**2, schedule[:k], "sqrt")[0] * theta.sqrt() for k in steps]
+    return [_outcome(steps, [matroot.residual(A, root) for root in found])]
+
+
+def _outcome(steps: list[int], residuals: list[Tensor]) -> Outcome:
+    return Outcome(values={"steps": steps, "residual": [r.mean().item() for r in residuals]})

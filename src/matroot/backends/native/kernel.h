@@ -334,14 +334,14 @@ TARGET static void NAME(solve)(long n, long ld, const real *S, const real *R, co
     real *V = buffers[0], *K = buffers[1], *E = buffers[2], *C = buffers[3], *P = buffers[4], *spare = buffers[5];
     NAME(read)(n, ld, S, strides, V);
     NAME(read)(n, ld, R, strides, E);
-    /* The largest entries are on the diagonals. */
+    /* The largest entries are on the diagonals; NaN is everywhere or nowhere, and fmax passes it over. */
     double s = 0, r = 0;
     for (long i = 0; i < n; i++) {
-        s = s < AT(V, i, i) || !(s == s) ? AT(V, i, i) : s;
-        r = r < AT(E, i, i) ? AT(E, i, i) : r;
+        s = fmax(s, AT(V, i, i));
+        r = fmax(r, AT(E, i, i));
     }
-    if (AT(V, 0, 0) != AT(V, 0, 0) || s == 0) {
-        NAME(fill)(n, s == 0 && AT(V, 0, 0) == 0 ? 0 : NAN, out);
+    if (s == 0) {
+        NAME(fill)(n, AT(V, 0, 0) == 0 ? 0 : NAN, out);
         return;
     }
     NAME(combine)(n, ld, 1 / s, V, 0, V, V);

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-FORMAT = "matroot-bench 1"
+from ..bench.results import FORMAT
+
 CURVES = {"scalar": ("z", "error"), "residuals": ("steps", "residual")}
 """Suites whose values are lists, and the two lists of a curve."""
 

@@ -12,7 +12,6 @@ from .triton_tiles import (
     corner,
     deliver,
     identity,
-    index,
     load,
     meet,
     octave,
@@ -21,17 +20,18 @@ from .triton_tiles import (
     slots,
     store,
     tile,
+    twice,
 )
 
 
 # The shape of the groups is no reason to compile again.
 @triton.jit(do_not_specialize=["batch", "groups", "members"])
 def tiled_roots_kernel(
-    A, S, R, table, scratch, sums, counters, batch, groups, members,
+    A, S, R, table, scratch, sums, counters, left, batch, groups, members,
     n, stride_batch, stride_row, stride_column, ridge, widest,
     SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr, SLOTS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """``roots_kernel`` of ``triton_kernels`` for ``batch`` matrices, each shared by ``members`` programs.
+    """``roots_kernel`` of ``triton_kernels`` for the matrices that are ``left``, each shared by ``members`` programs.
 
     The scratch holds BUFFERS matrices for each of the ``groups``, the sums SUMS rows of SLOTS; counters start at zero.
     """
@@ -49,153 +49,153 @@ def tiled_roots_kernel(
     blank = tl.zeros((TILE, TILE), tl.float32)
     sharp = 0.0081  # (12 eps/(63/256))^(2/5)
     for matrix in range(group, batch, groups):
-        source = A + tl.cast(matrix, tl.int64) * stride_batch
-        for t in range(rank, HALF, members):
-            i, j = corner(t)
-            row, column = index(i, j, TILE)
-            inside = (row < n) & (column < n)
-            x = tl.load(source + row * stride_row + column * stride_column, inside, 0.0).to(tl.float32)
-            x += tl.load(source + column * stride_row + row * stride_column, inside, 0.0).to(tl.float32)
-            size = tl.max(tl.max(tl.abs(x), 1), 0)
-            tl.store(sums + t, size)
-            tl.store(sums + SLOTS + t, _total(x - x))  # NaN if anything is not finite
-            half = tl.floor(0.5 * octave(size))
-            trace = _total(identity(i, j, n, TILE) * (x * tl.exp2(-half)) * tl.exp2(half - octave(size)))
-            tl.store(sums + 2 * SLOTS + t, trace)
-            store(X, x, i, j, True, SIZE, TILE)
-        due = meet(counter, due, members)
-
-        # Scaled by a power of two, in two factors, so that no power leaves the range of float32; X keeps its scale
-        # in memory. The identity times ``more`` is added to it wherever it is used.
-        sizes = slots(sums, HALF, SLOTS)
-        size = tl.max(sizes, 0)
-        spread = collect(sums + SLOTS, HALF, SLOTS)
-        exponent = octave(size)
-        half = tl.floor(0.5 * exponent)
-        down, further = tl.exp2(-half), tl.exp2(half - exponent)
-        trace = tl.sum(slots(sums + 2 * SLOTS, HALF, SLOTS) * tl.exp2(octave(sizes) - exponent), 0)
-        more = tl.where(size > 0, (ridge / n) * trace, 1.0)
-
-        attempt = 0
-        shift = 0.0 * widest
-        done = size < 0
-        hasty = size >= 0
-        flip = 0 * rank
-        while (attempt < 4) & (not done):
-            # Y, Z are one pair of buffers, Q and P the other; new Y and Z take the place of Q and P.
-            Y = X + (2 + 2 * flip) * AREA
-            Q = X + (4 - 2 * flip) * AREA
-            for t in range(rank, HALF, members):
-                i, j, weight = tile(t, True, TILES)
-                eye = identity(i, j, n, TILE)
-                square = polynomial(
-                    X, X, i, j, n, down, further, 2 * more, 1.0, 0.0, False, SIZE, TILE, DEPTH, PRECISION
-                )
-                square += more * more * eye
-                x = load(X, i, j, SIZE, TILE) * down * further + more * eye
-                tl.store(sums + 3 * SLOTS + t, _total(x * eye))
-                tl.store(sums + 4 * SLOTS + t, weight * _total(x * x))
-                tl.store(sums + 5 * SLOTS + t, weight * _total(square * square))
-                store(Q, square, i, j, True, SIZE, TILE)
-            due = meet(counter, due, members)
-            m1 = collect(sums + 3 * SLOTS, HALF, SLOTS) / n
-            m2 = collect(sums + 4 * SLOTS, HALF, SLOTS) / n
-            m4 = collect(sums + 5 * SLOTS, HALF, SLOTS) / n
-            theta = 1.02 * _bound(m2, m4, n)
-            share = m1 * tl.abs(m1) / m2
-            schedule = tl.where(share > 0.6, 0, tl.where(share > 0.35, 1, 2))
-            schedule = tl.where(attempt > 0, 2, schedule)
-            # M is made by halves, too, until that turns out to have been hasty.
-            easy = hasty & (schedule == 0)
-            count = tl.where(easy, HALF, FULL)
-            steps = table + schedule * (STEPS * 5)
-            inverse = 1.0 / theta
-            root = tl.sqrt(inverse)
-            z2 = tl.load(steps + 2) * root * inverse * inverse
-            z1 = tl.load(steps + 1) * root * inverse
-            z0 = tl.load(steps) * root + z1 * more
+        if tl.load(left + matrix) != 0:
+            source = A + tl.cast(matrix, tl.int64) * stride_batch
             for t in range(rank, HALF, members):
                 i, j = corner(t)
-                y = polynomial(X, Q, i, j, n, down, further, z0, z1, z2, True, SIZE, TILE, DEPTH, PRECISION)
-                z = z1 * (load(X, i, j, SIZE, TILE) * down * further) + z2 * load(Q, i, j, SIZE, TILE)
-                z += z0 * identity(i, j, n, TILE)
-                store(Y, y + more * z, i, j, True, SIZE, TILE)
-                store(Y + AREA, z, i, j, True, SIZE, TILE)
+                x = twice(source, i, j, n, stride_row, stride_column, TILE)
+                size = tl.max(tl.max(tl.abs(x), 1), 0)
+                tl.store(sums + t, size)
+                tl.store(sums + SLOTS + t, _total(x - x))  # NaN if anything is not finite
+                half = tl.floor(0.5 * octave(size))
+                trace = _total(identity(i, j, n, TILE) * (x * tl.exp2(-half)) * tl.exp2(half - octave(size)))
+                tl.store(sums + 2 * SLOTS + t, trace)
+                store(X, x, i, j, True, SIZE, TILE)
             due = meet(counter, due, members)
 
-            step = 1
-            going = theta == theta
-            while going:
+            # Scaled by a power of two, in two factors, so that no power leaves the range of float32; X keeps its scale
+            # in memory. The identity times ``more`` is added to it wherever it is used.
+            sizes = slots(sums, HALF, SLOTS)
+            size = tl.max(sizes, 0)
+            spread = collect(sums + SLOTS, HALF, SLOTS)
+            exponent = octave(size)
+            half = tl.floor(0.5 * exponent)
+            down, further = tl.exp2(-half), tl.exp2(half - exponent)
+            trace = tl.sum(slots(sums + 2 * SLOTS, HALF, SLOTS) * tl.exp2(octave(sizes) - exponent), 0)
+            more = tl.where(size > 0, (ridge / n) * trace, 1.0)
+
+            attempt = 0
+            shift = 0.0 * widest
+            done = size < 0
+            hasty = size >= 0
+            flip = 0 * rank
+            while (attempt < 4) & (not done):
+                # Y, Z are one pair of buffers, Q and P the other; new Y and Z take the place of Q and P.
                 Y = X + (2 + 2 * flip) * AREA
                 Q = X + (4 - 2 * flip) * AREA
-                for t in range(rank, count, members):
-                    i, j, weight = tile(t, easy, TILES)
-                    m = product(blank, Y + AREA, Y, i, j, SIZE, TILE, DEPTH, PRECISION)
-                    off = m - identity(i, j, n, TILE)
-                    tl.store(sums + 6 * SLOTS + t, weight * _total(off * off))
-                    store(M, m, i, j, easy, SIZE, TILE)
-                due = meet(counter, due, members)
-                gap = collect(sums + 6 * SLOTS, count, SLOTS)
-                done = gap < sharp
-                # The last step of every schedule is as good as Taylor's once the gap is small, and follows it.
-                c = steps + tl.where(done, STEPS - 1, tl.minimum(step, STEPS - 1)) * 5
-                for t in range(rank, count, members):
-                    i, j, weight = tile(t, easy, TILES)
+                for t in range(rank, HALF, members):
+                    i, j, weight = tile(t, True, TILES)
                     eye = identity(i, j, n, TILE)
-                    square = product(blank, M, M, i, j, SIZE, TILE, DEPTH, PRECISION)
-                    m = load(M, i, j, SIZE, TILE)
-                    off = eye - 2 * m + square
-                    tl.store(sums + 7 * SLOTS + t, weight * _total(off * off))
-                    store(Q, square, i, j, easy, SIZE, TILE)
-                    p = tl.load(c + 4) * square + tl.load(c + 3) * m + tl.load(c + 2) * eye
-                    store(Q + AREA, p, i, j, easy, SIZE, TILE)
+                    square = polynomial(
+                        X, X, i, j, n, down, further, 2 * more, 1.0, 0.0, False, SIZE, TILE, DEPTH, PRECISION
+                    )
+                    square += more * more * eye
+                    x = load(X, i, j, SIZE, TILE) * down * further + more * eye
+                    tl.store(sums + 3 * SLOTS + t, _total(x * eye))
+                    tl.store(sums + 4 * SLOTS + t, weight * _total(x * x))
+                    tl.store(sums + 5 * SLOTS + t, weight * _total(square * square))
+                    store(Q, square, i, j, True, SIZE, TILE)
                 due = meet(counter, due, members)
-                # From its third step on the first schedule is Taylor's whatever the gap: here the largest deviation
-                # counts, which (I - M)^2 shows better if there are many.
-                done = done | ((schedule == 0) & (step > 1) & (collect(sums + 7 * SLOTS, count, SLOTS) < sharp * sharp))
-                for t in range(rank, count, members):
-                    i, j, weight = tile(t, easy, TILES)
-                    m = tl.load(c + 1) * load(M, i, j, SIZE, TILE) + tl.load(c) * identity(i, j, n, TILE)
-                    m = product(m, Q + AREA, Q, i, j, SIZE, TILE, DEPTH, PRECISION)
-                    store(M, m, i, j, easy, SIZE, TILE)
+                m1 = collect(sums + 3 * SLOTS, HALF, SLOTS) / n
+                m2 = collect(sums + 4 * SLOTS, HALF, SLOTS) / n
+                m4 = collect(sums + 5 * SLOTS, HALF, SLOTS) / n
+                theta = 1.02 * _bound(m2, m4, n)
+                share = m1 * tl.abs(m1) / m2
+                schedule = tl.where(share > 0.6, 0, tl.where(share > 0.35, 1, 2))
+                schedule = tl.where(attempt > 0, 2, schedule)
+                # M is made by halves, too, until that turns out to have been hasty.
+                easy = hasty & (schedule == 0)
+                count = tl.where(easy, HALF, FULL)
+                steps = table + schedule * (STEPS * 5)
+                inverse = 1.0 / theta
+                root = tl.sqrt(inverse)
+                z2 = tl.load(steps + 2) * root * inverse * inverse
+                z1 = tl.load(steps + 1) * root * inverse
+                z0 = tl.load(steps) * root + z1 * more
+                for t in range(rank, HALF, members):
+                    i, j = corner(t)
+                    y = polynomial(X, Q, i, j, n, down, further, z0, z1, z2, True, SIZE, TILE, DEPTH, PRECISION)
+                    z = z1 * (load(X, i, j, SIZE, TILE) * down * further) + z2 * load(Q, i, j, SIZE, TILE)
+                    z += z0 * identity(i, j, n, TILE)
+                    store(Y, y + more * z, i, j, True, SIZE, TILE)
+                    store(Y + AREA, z, i, j, True, SIZE, TILE)
                 due = meet(counter, due, members)
-                for t in range(rank, 2 * HALF, members):
-                    i, j = corner(t % HALF)
-                    left = tl.where(t < HALF, Y, M)
-                    right = tl.where(t < HALF, M, Y + AREA)
-                    x = product(blank, left, right, i, j, SIZE, TILE, DEPTH, PRECISION)
-                    if not easy:
-                        # Where M is not symmetric, half of Y T would keep what rounding added to it.
-                        y = product(blank, left, right, j, i, SIZE, TILE, DEPTH, PRECISION)
-                        x = 0.5 * (x + tl.trans(y))
-                    store(tl.where(t < HALF, Q, Q + AREA), x, i, j, True, SIZE, TILE)
-                if done:
-                    tl.debug_barrier()  # every program goes on with its own tiles
-                else:
-                    due = meet(counter, due, members)
-                flip = 1 - flip
-                step += 1
-                # Steps beyond the longest schedule enlarge a small singular value by 2.46 each: what is left far behind
-                # then is as good as singular.
-                most = tl.where((schedule == 2) & (attempt == 0) & (gap > 0.5), 7, 12)
-                going = (not done) & (step < tl.where(easy, 4, most)) & (gap < 1e6)
-            if not done:
-                if easy:
-                    hasty = size < 0
-                else:
-                    # Singular, negative by rounding, or indefinite.
-                    wider = tl.where(attempt == 0, 4.8e-7, tl.where(attempt == 1, 4.8e-7 * n, widest))
-                    more += (wider - shift) * theta
-                    shift = wider
-                    attempt = tl.where(theta == theta, attempt + 1, 4)
 
-        # X is twice the matrix, divided by 2^exponent.
-        poison = tl.where((spread == 0) & (done | (size == 0)), 0.0, float("nan"))
-        scale = tl.sqrt(0.5 * tl.exp2(exponent - 2 * half)) * tl.exp2(half)
-        keep = tl.where(size > 0, 1.0, 0.0)
-        for t in range(rank, 2 * HALF, members):
-            i, j = corner(t % HALF)
-            x = load(X + (2 + 2 * flip + t // HALF) * AREA, i, j, SIZE, TILE)
-            x = keep * tl.where(t < HALF, scale, 1 / scale) * x + poison
-            target = tl.where(t < HALF, S, R) + tl.cast(matrix, tl.int64) * n * n
-            deliver(target, x, i, j, n, TILE)
+                step = 1
+                going = theta == theta
+                while going:
+                    Y = X + (2 + 2 * flip) * AREA
+                    Q = X + (4 - 2 * flip) * AREA
+                    for t in range(rank, count, members):
+                        i, j, weight = tile(t, easy, TILES)
+                        m = product(blank, Y + AREA, Y, i, j, SIZE, TILE, DEPTH, PRECISION)
+                        off = m - identity(i, j, n, TILE)
+                        tl.store(sums + 6 * SLOTS + t, weight * _total(off * off))
+                        store(M, m, i, j, easy, SIZE, TILE)
+                    due = meet(counter, due, members)
+                    gap = collect(sums + 6 * SLOTS, count, SLOTS)
+                    done = gap < sharp
+                    # The last step of every schedule is as good as Taylor's once the gap is small, and follows it.
+                    c = steps + tl.where(done, STEPS - 1, tl.minimum(step, STEPS - 1)) * 5
+                    for t in range(rank, count, members):
+                        i, j, weight = tile(t, easy, TILES)
+                        eye = identity(i, j, n, TILE)
+                        square = product(blank, M, M, i, j, SIZE, TILE, DEPTH, PRECISION)
+                        m = load(M, i, j, SIZE, TILE)
+                        off = eye - 2 * m + square
+                        tl.store(sums + 7 * SLOTS + t, weight * _total(off * off))
+                        store(Q, square, i, j, easy, SIZE, TILE)
+                        p = tl.load(c + 4) * square + tl.load(c + 3) * m + tl.load(c + 2) * eye
+                        store(Q + AREA, p, i, j, easy, SIZE, TILE)
+                    due = meet(counter, due, members)
+                    # From its third step on the first schedule is Taylor's whatever the gap: here the largest deviation
+                    # counts, which (I - M)^2 shows better if there are many.
+                    done = done | (
+                        (schedule == 0) & (step > 1) & (collect(sums + 7 * SLOTS, count, SLOTS) < sharp * sharp)
+                    )
+                    for t in range(rank, count, members):
+                        i, j, weight = tile(t, easy, TILES)
+                        m = tl.load(c + 1) * load(M, i, j, SIZE, TILE) + tl.load(c) * identity(i, j, n, TILE)
+                        m = product(m, Q + AREA, Q, i, j, SIZE, TILE, DEPTH, PRECISION)
+                        store(M, m, i, j, easy, SIZE, TILE)
+                    due = meet(counter, due, members)
+                    for t in range(rank, 2 * HALF, members):
+                        i, j = corner(t % HALF)
+                        left = tl.where(t < HALF, Y, M)
+                        right = tl.where(t < HALF, M, Y + AREA)
+                        x = product(blank, left, right, i, j, SIZE, TILE, DEPTH, PRECISION)
+                        if not easy:
+                            # Where M is not symmetric, half of Y T would keep what rounding added to it.
+                            y = product(blank, left, right, j, i, SIZE, TILE, DEPTH, PRECISION)
+                            x = 0.5 * (x + tl.trans(y))
+                        store(tl.where(t < HALF, Q, Q + AREA), x, i, j, True, SIZE, TILE)
+                    if done:
+                        tl.debug_barrier()  # every program goes on with its own tiles
+                    else:
+                        due = meet(counter, due, members)
+                    flip = 1 - flip
+                    step += 1
+                    # Steps beyond the longest schedule enlarge a small singular value by 2.46 each: what is left far
+                    # behind then is as good as singular.
+                    most = tl.where((schedule == 2) & (attempt == 0) & (gap > 0.5), 7, 12)
+                    going = (not done) & (step < tl.where(easy, 4, most)) & (gap < 1e6)
+                if not done:
+                    if easy:
+                        hasty = size < 0
+                    else:
+                        # Singular, negative by rounding, or indefinite.
+                        wider = tl.where(attempt == 0, 4.8e-7, tl.where(attempt == 1, 4.8e-7 * n, widest))
+                        more += (wider - shift) * theta
+                        shift = wider
+                        attempt = tl.where(theta == theta, attempt + 1, 4)
+
+            # X is twice the matrix, divided by 2^exponent.
+            poison = tl.where((spread == 0) & (done | (size == 0)), 0.0, float("nan"))
+            scale = tl.sqrt(0.5 * tl.exp2(exponent - 2 * half)) * tl.exp2(half)
+            keep = tl.where(size > 0, 1.0, 0.0)
+            for t in range(rank, 2 * HALF, members):
+                i, j = corner(t % HALF)
+                x = load(X + (2 + 2 * flip + t // HALF) * AREA, i, j, SIZE, TILE)
+                x = keep * tl.where(t < HALF, scale, 1 / scale) * x + poison
+                target = tl.where(t < HALF, S, R) + tl.cast(matrix, tl.int64) * n * n
+                deliver(target, x, i, j, n, TILE)

@@ -128,16 +128,19 @@ def octave(size):
 @triton.jit
 def deliver(target, x, i, j, n, TILE: tl.constexpr):
     """A tile and its mirror image, where they lie inside of the matrix."""
+    if i == j:
+        x = 0.5 * x + 0.5 * tl.trans(x)
     row, column = index(i, j, TILE)
     tl.store(target + row * n + column, x, (row < n) & (column < n))
-    row, column = index(j, i, TILE)
-    tl.store(target + row * n + column, tl.trans(x), (row < n) & (column < n))
+    if i != j:
+        row, column = index(j, i, TILE)
+        tl.store(target + row * n + column, tl.trans(x), (row < n) & (column < n))
 
 
 @triton.jit
-def twice(G, matrix, i, j, n, TILE: tl.constexpr):
-    """A tile of twice the symmetric part of a contiguous matrix."""
+def twice(source, i, j, n, stride_row, stride_column, TILE: tl.constexpr):
+    """A tile of twice the symmetric part of a matrix."""
     row, column = index(i, j, TILE)
     inside = (row < n) & (column < n)
-    source = G + tl.cast(matrix, tl.int64) * n * n
-    return tl.load(source + row * n + column, inside, 0.0) + tl.load(source + column * n + row, inside, 0.0)
+    x = tl.load(source + row * stride_row + column * stride_column, inside, 0.0).to(tl.float32)
+    return x + tl.load(source + column * stride_row + row * stride_column, inside, 0.0).to(tl.float32)

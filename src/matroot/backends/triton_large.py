@@ -1,0 +1,180 @@
+"""Launching the kernels for matrices too large for one program.
+
+Easy matrices take a launch for every product, one program per tile. The others are left for a launch at the end in
+which groups of programs share a matrix and a product has more digits. Nobody waits to learn which are which.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import triton_streamed_roots as streamed
+from . import triton_streamed_solve as streamed_solve
+from . import triton_tiles as tiles
+from .triton_planes import BUFFERS, SUMS
+from .triton_roots import Schedules, launch, on_device, precision
+from .triton_tiled_roots import tiled_roots_kernel
+from .triton_tiled_smith import tiled_smith_kernel
+
+_SCRATCH = 1 << 30
+"""Bytes of scratch for easy matrices; larger batches take turns."""
+_TAYLOR = (0.0, 0.5, 0.375, 0.3125, 0.2734375)
+"""Of (1 - e)^(-1/2) - 1 in powers of e."""
+
+
+def roots(A: Tensor, S: Tensor, R: Tensor, ridge: float, widest: float, schedules: Schedules) -> None:
+    """Roots into S and inverse roots into R of the symmetric parts of ``A`` (k, n, n)."""
+    n, strides = A.shape[-1], A.stride()
+    left = torch.empty(len(A), dtype=torch.int32, device=A.device)
+    table = on_device(A.device, _steps(schedules))
+    for part in _parts(A):
+        stream = _Stream(A[part], 2)
+        first, scratch, sums, facts, marks = A[part], stream.scratch, stream.sums, stream.facts, left[part]
+        lanes = {"LANES": 1 << (n - 1).bit_length()}
+        stream(streamed.scale_kernel, stream.half, (first, scratch, facts, marks, n, *strides, ridge), lanes, strides)
+        stream(streamed.square_kernel, stream.half, (scratch, sums, marks))
+        stream(streamed.start_kernel, stream.half, (scratch, sums, facts, marks, table, n))
+        for last in ({"LAST": False}, {"LAST": True}):
+            stream(streamed.gap_kernel, stream.half, (scratch, marks, n), last)
+            stream(streamed.terms_kernel, stream.half, (scratch, sums, marks, table, n), last)
+            stream(streamed.rest_kernel, stream.half, (scratch, sums, marks), last)
+            arguments = (scratch, sums, facts, marks, S[part], R[part], n)
+            stream(streamed.correct_kernel, 2 * stream.half, arguments, last)
+    grid, memory, options = _groups(A, left)
+    table = on_device(A.device, schedules)
+    launch(tiled_roots_kernel, grid, (A, S, R, table, *memory, n, *strides, ridge, widest), options, strides)
+
+
+def solve(S: Tensor, R: Tensor, GS: Tensor, GR: Tensor, out: Tensor, ridge: float, has: dict[str, bool]) -> None:
+    """X with S X + X S = GS - R GR R and the ridge's share into ``out``, of what is there of GS and GR."""
+    n = S.shape[-1]
+    left = torch.empty(len(S), dtype=torch.int32, device=S.device)
+    for part in _parts(S):
+        stream = _Stream(S[part], 3)
+        inputs = (S[part], R[part], GS[part], GR[part])
+        scratch, sums, facts, marks = stream.scratch, stream.sums, stream.facts, left[part]
+        stream(streamed_solve.measure_kernel, stream.half, (*inputs, sums, n), has)
+        stream(streamed_solve.prepare_kernel, stream.half, (*inputs, scratch, sums, facts, marks, n), has)
+        if has["HAS_R"]:
+            stream(streamed_solve.half_turn_kernel, stream.full, (scratch, marks))
+            root = {"HAS_S": has["HAS_S"]}
+            stream(streamed_solve.turn_kernel, stream.half, (scratch, facts, marks, inputs[2], n), root)
+        stream(streamed_solve.moments_kernel, stream.full + stream.half, (scratch, sums, marks, n))
+        stream(streamed_solve.begin_kernel, stream.half, (scratch, sums, marks, n))
+        ends = (scratch, sums, facts, marks, out[part], n, ridge)
+        for step in range(1, streamed_solve.STEPS.value + 1):
+            stream(streamed_solve.iterate_kernel, stream.half, (*ends, step))
+        if ridge:
+            stream(streamed_solve.ridge_kernel, stream.half, ends)
+    grid, memory, options = _groups(S, left)
+    launch(tiled_smith_kernel, grid, (S, R, GS, GR, out, *memory, n, ridge), has | options)
+
+
+@cache
+def _steps(schedules: Schedules) -> Schedules:
+    """The first schedule for easy matrices: its first step, then corrections in powers of I - M, the last Taylor's."""
+    first, (c0, c1, c2, c3, c4), *_ = schedules[0]
+    powers = (c0 + c1 + c2 + c3 + c4 - 1, -c1 - 2 * c2 - 3 * c3 - 4 * c4, c2 + 3 * c3 + 6 * c4, -c3 - 4 * c4, c4)
+    return ((first, powers, _TAYLOR),)
+
+
+def _tile(n: int) -> int:
+    """Of the size alone, so that results do not depend on the batch; measured on one H200."""
+    return 32 if n <= 128 else 64
+
+
+def _padded(n: int) -> int:
+    return -(-n // _tile(n)) * _tile(n)
+
+
+def _parts(A: Tensor) -> Iterator[slice]:
+    """Parts of the batch, so that the scratch of each is not too large."""
+    count = max(1, _SCRATCH // (4 * BUFFERS.value * _padded(A.shape[-1]) ** 2))
+    return (slice(start, start + count) for start in range(0, len(A), count))
+
+
+class _Stream:
+    """Scratch for a batch of matrices, and launches over their tiles."""
+
+    def __init__(self, A: Tensor, facts: int) -> None:
+        batch, n = A.shape[:2]
+        tile, size = _tile(n), _padded(n)
+        across = size // tile
+        self.n = n
+        self.batch, self.full, self.half = batch, across * across, across * (across + 1) // 2
+        self.scratch = torch.empty(batch, BUFFERS.value, 2, size, size, dtype=torch.float16, device=A.device)
+        slots = 1 << (self.half - 1).bit_length()
+        self.sums = torch.empty(batch, SUMS.value, slots, dtype=torch.float32, device=A.device)
+        self.facts = torch.empty(batch, facts, dtype=torch.float32, device=A.device)
+        depth = tile if size % 64 else 64
+        self.options = {"SIZE": size, "TILE": tile, "DEPTH": depth, "SLOTS": slots}
+
+    def __call__(
+        self, kernel: Any, tiles: int, arguments: tuple, options: dict[str, Any] | None = None, *more: object
+    ) -> None:
+        """Launch a kernel for so many tiles of each matrix."""
+        known = self.options | (options or {})
+        wanted = {name: known[name] for name in kernel.arg_names[len(arguments) :]}
+        grid = (self.batch * tiles, 1, 1)
+        launch(kernel, grid, arguments, wanted | {"num_warps": 4, "num_stages": 3}, self.n, *more)
+
+
+_RESIDENT = 2
+"""Programs that fit on a multiprocessor at once: 4 warps with all the registers they can have, 113 KB each."""
+_CACHE = 40 << 20
+"""Bytes of scratch that stay in the L2 cache."""
+
+
+def _groups(A: Tensor, left: Tensor) -> tuple[tuple[int, int, int], tuple[Any, ...], dict[str, Any]]:
+    """Grid, memory and options of a launch in which groups of programs share matrices."""
+    batch, n = A.shape[:2]
+    tile, size = _tile(n), _padded(n)
+    across = size // tile
+    programs = _RESIDENT * multiprocessors(A.device)
+    cached = _CACHE // (4 * tiles.BUFFERS.value * size * size)
+    group, groups = _shape(across, batch, programs, cached) if A.is_cuda else (1, 1)
+    slots = 1 << (across * across - 1).bit_length()
+    memory = (
+        torch.empty(groups, tiles.BUFFERS.value, size, size, dtype=torch.float32, device=A.device),
+        torch.empty(groups, tiles.SUMS.value, slots, dtype=torch.float32, device=A.device),
+        torch.zeros(groups, tiles.LINE.value, dtype=torch.int32, device=A.device),
+        left,
+        batch,
+        groups,
+        group,
+    )
+    options = {
+        "SIZE": size,
+        "TILE": tile,
+        "DEPTH": 32,
+        "SLOTS": slots,
+        "PRECISION": precision(A.is_cuda),
+        "num_warps": 4,
+        "num_stages": 3,
+        "launch_cooperative_grid": True,  # programs wait for each other: all must be there
+    }
+    return (groups * group, 1, 1), memory, options
+
+
+@cache
+def _shape(across: int, batch: int, programs: int, cached: int) -> tuple[int, int]:
+    """Programs in a group, and groups: those with the fewest rounds of tiles, then the fewest programs."""
+    half, full = across * (across + 1) // 2, across * across
+
+    def groups(group: int) -> int:
+        return min(batch, programs // group, max(1, cached))
+
+    def cost(group: int) -> int:
+        rounds = sum(often * -(-tiles // group) for often, tiles in ((8, half), (3, 2 * half), (3, full)))
+        return rounds * -(-batch // groups(group))
+
+    group = min(range(1, min(programs, 2 * full) + 1), key=cost)
+    return group, groups(group)
+
+
+@cache
+def multiprocessors(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1

@@ -1,0 +1,99 @@
+"""Matrices in tiles of float16, for kernels with one program per tile.
+
+A matrix is a pair of float16 matrices (see ``halves``), padded with zeros to whole tiles: a product is three of tensor
+cores, which then take their factors from memory as they are.
+"""
+# pyright: reportGeneralTypeIssues=false
+# Triton declares that calls of kernel functions never return.
+
+import triton
+import triton.language as tl
+
+from .triton_kernels import LOW, _bound, _total, halves
+from .triton_tiles import corner, index, octave, slots
+
+BUFFERS = tl.constexpr(6)  # matrices in the scratch of a matrix
+SUMS = tl.constexpr(8)  # rows of slots for sums of tiles
+
+
+@triton.jit
+def whereabouts(count: tl.constexpr) -> tuple:
+    """The matrix and the tile of this program, given how many tiles a matrix has."""
+    return (tl.program_id(0) // count).to(tl.int64), tl.program_id(0) % count
+
+
+@triton.jit
+def lower(t) -> tuple:
+    """Row and column of tile t on or below the diagonal, and how often it counts in sums."""
+    i, j = corner(t)
+    return i, j, tl.where(i == j, 1.0, 2.0)
+
+
+@triton.jit
+def read(A, i, j, SIZE: tl.constexpr, TILE: tl.constexpr):
+    row, column = index(i, j, TILE)
+    place = A + row * SIZE + column
+    return tl.load(place).to(tl.float32) + tl.load(place + SIZE * SIZE).to(tl.float32) * (1 / LOW)
+
+
+@triton.jit
+def write(A, x, i, j, SIZE: tl.constexpr, TILE: tl.constexpr):
+    """Write a tile as it is."""
+    high, low = halves(x)
+    row, column = index(i, j, TILE)
+    place = A + row * SIZE + column
+    tl.store(place, high)
+    tl.store(place + SIZE * SIZE, low)
+
+
+@triton.jit
+def write_both(A, x, i, j, SIZE: tl.constexpr, TILE: tl.constexpr):
+    """Write a tile of a symmetric matrix, and its mirror image."""
+    if i == j:
+        x = 0.5 * x + 0.5 * tl.trans(x)
+    else:
+        write(A, tl.trans(x), j, i, SIZE, TILE)
+    write(A, x, i, j, SIZE, TILE)
+
+
+@triton.jit
+def multiply(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """A tile of A B."""
+    lane, depth = tl.arange(0, TILE), tl.arange(0, DEPTH)
+    left = A + (i * TILE + lane)[:, None] * SIZE + depth[None, :]
+    right = B + depth[:, None] * SIZE + (j * TILE + lane)[None, :]
+    high = tl.zeros((TILE, TILE), tl.float32)
+    low = tl.zeros((TILE, TILE), tl.float32)
+    for k in range(0, SIZE, DEPTH):
+        a0, a1 = tl.load(left + k), tl.load(left + k + SIZE * SIZE)
+        b0, b1 = tl.load(right + k * SIZE), tl.load(right + k * SIZE + SIZE * SIZE)
+        low = tl.dot(a0, b1, low)
+        low = tl.dot(a1, b0, low)
+        high = tl.dot(a0, b0, high)
+    return high + low * (1 / LOW)
+
+
+@triton.jit
+def note(sums, t, x, weight, SLOTS: tl.constexpr):
+    """The largest modulus of a tile, and the sum of its squares relative to that."""
+    size = tl.max(tl.max(tl.abs(x), 1), 0)
+    x *= tl.exp2(-octave(size))
+    tl.store(sums + t, size)
+    tl.store(sums + SLOTS + t, weight * _total(x * x))
+
+
+@triton.jit
+def norm_unit(sums, count, SLOTS: tl.constexpr):
+    """A power of two that leaves a norm of 8 to 16 of what was noted, so that half numbers hold it and its products."""
+    octaves = octave(slots(sums, count, SLOTS))
+    most = tl.max(octaves, 0)
+    squares = tl.sum(slots(sums + SLOTS, count, SLOTS) * tl.exp2(2 * (octaves - most)), 0)
+    return tl.exp2(tl.minimum(tl.maximum(tl.floor(most + 0.5 * tl.log2(squares)) - 3, -120.0), 120.0))
+
+
+@triton.jit
+def bound_around_mean(m1, m2, m3, m4, n):
+    """Bound of the largest eigenvalue from the means of their powers: the better of that about zero and about m1."""
+    d2 = tl.maximum(m2 - m1 * m1, 0.0)
+    d4 = m4 + m1 * (-4 * m3 + m1 * (6 * m2 - 3 * m1 * m1))
+    return tl.minimum(_bound(m2, m4, n), m1 + _bound(d2, d4, n))

@@ -19,11 +19,10 @@ def _factor(x, like, WIDE: tl.constexpr):
 
 
 @triton.jit
-def _scaled(A, like, WIDE: tl.constexpr):
-    """``A`` divided by its largest modulus, as a factor, and that: half numbers have a short range."""
+def _unit(A):
+    """The largest modulus in ``A``, by which factors are divided first: half numbers have a short range."""
     largest = tl.max(tl.max(tl.abs(A), 1), 0)
-    unit = tl.where(largest > 0, largest, 1.0)
-    return _factor(A / unit, like, WIDE), unit
+    return tl.where(largest > 0, largest, 1.0)
 
 
 @triton.jit(do_not_specialize=_COUNTS)
@@ -159,14 +158,15 @@ def affine_kernel(
     A = tl.load(W + matrix + one * SIZE + other, square, 0.0)
     if AFFINE:
         A *= tl.load(weight + here, inside, 0.0).to(tl.float32)[:, None]
-    A, unit = _scaled(A, P, WIDE)
+    unit = _unit(A)
+    A = _factor(A / unit, P, WIDE)
     centre = tl.load(mean + here, inside, 0.0)[:, None]
     constant = tl.zeros((D,), tl.float32)
     if BACK:
-        S = tl.load(H + matrix + one * SIZE + other, square, 0.0) + tl.load(
-            H + matrix + other * SIZE + one, square, 0.0
-        )
-        S, scale = _scaled(S, P, WIDE)
+        S = tl.load(H + matrix + one * SIZE + other, square, 0.0)
+        S += tl.load(H + matrix + other * SIZE + one, square, 0.0)
+        scale = _unit(S)
+        S = _factor(S / scale, P, WIDE)
         scale *= share
         constant -= scale * tl.sum(S.to(tl.float32) * centre, 0)
         total = tl.load(shift + here, inside, 0.0)

@@ -140,6 +140,6 @@ def _by_ordinary_operations(ctx, g: Tensor, *inputs: Tensor | None) -> tuple[Ten
     needed = ctx.needs_input_grad[:3]
     with torch.enable_grad():
         y = ctx.recipe.ordinary(*inputs)
-    wanted = [tensor for tensor, need in zip(inputs, needed, strict=True) if need]
+    wanted = [tensor for tensor, need in zip(inputs, needed, strict=True) if need and tensor is not None]
     found = iter(torch.autograd.grad(y, wanted, g, create_graph=torch.is_grad_enabled()))
     return tuple(next(found) if need else None for need in needed)

@@ -114,7 +114,9 @@ def _plan(positions: int, channels: int, groups: int, device: torch.device) -> _
     parts = -(-positions // chunk)
     shape = {"SIZE": size, "D": padded}
     wide = device.type != "cuda"
-    passing = {"CHANNELS": channels, **shape, "BLOCK": block, "WIDE": wide, "num_warps": 8, "num_stages": 2}
+    # Two stages of the largest groups would not fit into the 99 KB of smaller GPUs.
+    stages = 2 if padded <= 64 else 1
+    passing = {"CHANNELS": channels, **shape, "BLOCK": block, "WIDE": wide, "num_warps": 8, "num_stages": stages}
     adding = {**shape, "PARTS": 8192 // padded, "num_warps": 8}
     return _Launch(positions, chunk, parts, (parts, groups, 1), (size, groups, 1), passing, adding)
 

@@ -141,7 +141,7 @@ def test_the_same_again_in_a_graph_and_without_waiting():
 
 
 def test_few_kernels():
-    """Four passes over the features; their kernels, those that add up, and the two of the root."""
+    """Four passes over the features, two that add up, two of the root, a dozen small ones to remember."""
     layer, x, g = layer_of(), features(*SHAPE).requires_grad_(), features(*SHAPE, seed=1)
     results(layer, x, g)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
@@ -150,4 +150,4 @@ def test_few_kernels():
     launched = {event.key: event.count for event in profile.key_averages()}
     assert launched["moments_kernel"] == launched["affine_kernel"] == 2
     assert launched["statistics_kernel"] == launched["gradients_kernel"] == 1
-    assert sum(count for name, count in launched.items() if not name.startswith("cu")) <= 20
+    assert sum(count for name, count in launched.items() if not name.startswith("cu")) <= 24

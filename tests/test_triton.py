@@ -13,7 +13,15 @@ import matroot
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("file", ["interpreted_triton.py", "interpreted_triton_paper.py"])
+@pytest.mark.parametrize(
+    "file",
+    [
+        "interpreted_triton.py",
+        "interpreted_triton_features.py",
+        "interpreted_triton_paper.py",
+        "nn/interpreted_whitening_step.py",
+    ],
+)
 def test_under_the_interpreter(file):
     """In a process of its own: the interpreter is chosen when kernels are decorated."""
     pytest.importorskip("triton")

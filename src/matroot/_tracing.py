@@ -42,7 +42,12 @@ def recording(*tensors: Tensor) -> bool:
         return True
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
         return True
-    return not compiling() and torch.autograd.forward_ad._current_level >= 0
+    return not compiling() and forward_mode()
+
+
+def forward_mode() -> bool:
+    """True inside ``torch.autograd.forward_ad.dual_level``."""
+    return torch.autograd.forward_ad._current_level >= 0
 
 
 def plain(tensor: Tensor) -> bool:

@@ -33,10 +33,10 @@ def batch_statistics(rows: Tensor, groups: int = 1, process_group: Group = None)
     large. No positions at all give NaN.
     """
     dtype = torch.promote_types(rows.dtype, torch.float32)
-    ranks = _ranks(process_group)
+    ranks = ranks_of(process_group)
     totals = torch.cat([rows.sum(1, dtype=dtype), rows.new_full((1,), rows.shape[1], dtype=dtype)])
     if ranks is not None:
-        totals = _sum_over(ranks, totals)
+        totals = sum_over(ranks, totals)
     count = totals[-1].detach()
     mean = totals[:-1] / count
     centred = rows - mean[:, None]
@@ -46,7 +46,7 @@ def batch_statistics(rows: Tensor, groups: int = 1, process_group: Group = None)
     blocks = centred.unflatten(0, (groups, -1))
     scatter = blocks @ blocks.mT if centred.dtype == dtype else _Scatter.apply(blocks)
     if ranks is not None:
-        scatter = _sum_over(ranks, scatter)
+        scatter = sum_over(ranks, scatter)
     return BatchStatistics(count, mean, scatter / count, centred)
 
 
@@ -69,7 +69,7 @@ def add_to_diagonal(covariance: Tensor, eps: float) -> Tensor:
     return covariance + eps * torch.diag_embed(torch.ones_like(covariance[..., 0]))
 
 
-def _ranks(process_group: Group) -> "ProcessGroup | None":
+def ranks_of(process_group: Group) -> "ProcessGroup | None":
     """The group to sum over; None when that is this process alone."""
     if process_group is None or not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return None
@@ -77,7 +77,8 @@ def _ranks(process_group: Group) -> "ProcessGroup | None":
     return ranks if torch.distributed.get_world_size(ranks) > 1 else None
 
 
-def _sum_over(ranks: "ProcessGroup", tensor: Tensor) -> Tensor:
+def sum_over(ranks: "ProcessGroup", tensor: Tensor) -> Tensor:
+    """The sum of the ``tensor`` of every rank."""
     # The functional collective is differentiable, eager and compiled: its derivative is again a sum over ranks.
     from torch.distributed._functional_collectives import all_reduce
 

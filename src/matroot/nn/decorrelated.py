@@ -2,6 +2,7 @@
 
 import copy
 import math
+from collections.abc import Callable
 from typing import ClassVar, Literal, Self
 
 import torch
@@ -11,7 +12,8 @@ from .._api import invsqrtm
 from .._tracing import full_precision
 from ..gradients import Gradient
 from ..methods import Method
-from ._batch_statistics import BatchStatistics, Group, add_to_diagonal, batch_statistics
+from ._batch_statistics import Group, add_to_diagonal, batch_statistics, ranks_of
+from ._whitening_step import Recipe, fits, whiten
 
 Track = Literal["whitening", "covariance"]
 
@@ -100,25 +102,21 @@ class _DecorrelatedBatchNorm(nn.Module):
 
     def scaled(self, W: Tensor) -> tuple[Tensor, Tensor | None]:
         """weight * W, and the bias as (groups, d, 1), in the dtype of ``W``; W and None without affine."""
-        if not self.affine:
-            return W, None
-        weight, bias = (p.to(W.dtype).view(self.groups, -1, 1) for p in (self.weight, self.bias))
-        return weight * W, bias
+        return _scaled(W, self.weight, self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         self._require_input(x)
+        if self.training and fits(x, self.groups):
+            ranks = ranks_of(self.process_group)
+            recipe = Recipe(self.groups, self.eps, ranks, self._root, self._remember, self._ordinary)
+            with full_precision(x):
+                return whiten(x, self.weight, self.bias, recipe)
+        if self.training:
+            return self._ordinary(x, self.weight, self.bias, self._remember)
         with full_precision(x):
-            # (C, M): a view when the channel is the fastest dimension, one copy otherwise.
-            rows = x.transpose(0, 1).flatten(1)
-            if self.training:
-                statistics = batch_statistics(rows, self.groups, self.process_group)
-                centred, W = statistics.centred, self._whitening(statistics.covariance)
-                self._update(statistics, W)
-            else:
-                dtype = torch.promote_types(x.dtype, torch.float32)
-                centred = rows - self.running_mean.to(dtype)[:, None]
-                W = self.whitening_matrix().to(dtype)
-            return self._transform(centred, W, x).to(x.dtype)
+            dtype = torch.promote_types(x.dtype, torch.float32)
+            centred = _rows(x) - self.running_mean.to(dtype)[:, None]
+            return _transform(centred, *self.scaled(self.whitening_matrix().to(dtype)), x)
 
     def extra_repr(self) -> str:
         shown = f"{self.num_features}, groups={self.groups}, eps={self.eps}, momentum={self.momentum}, "
@@ -141,34 +139,63 @@ class _DecorrelatedBatchNorm(nn.Module):
                 f"expected {self.num_features} channels in dimension 1, got {x.shape[1]}: shape {tuple(x.shape)}"
             )
 
+    def _ordinary(
+        self, x: Tensor, weight: Tensor | None, bias: Tensor | None, remember: Callable | None = None
+    ) -> Tensor:
+        """``x`` normalised by the statistics of the batch."""
+        with full_precision(x):
+            count, mean, covariance, centred = batch_statistics(_rows(x), self.groups, self.process_group)
+            W = self._whitening(covariance)
+            if remember is not None:
+                remember(count, mean, covariance, W)
+            return _transform(centred, *_scaled(W, weight, bias), x)
+
     def _whitening(self, covariance: Tensor) -> Tensor:
-        return invsqrtm(add_to_diagonal(covariance, self.eps), self.method, gradient=self.gradient)
+        return self._root(add_to_diagonal(covariance, self.eps))
+
+    def _root(self, shifted: Tensor) -> Tensor:
+        return invsqrtm(shifted, self.method, gradient=self.gradient)
 
     @torch.no_grad()
-    def _update(self, statistics: BatchStatistics, W: Tensor) -> None:
+    def _remember(self, count: Tensor | int, mean: Tensor, covariance: Tensor, W: Tensor) -> None:
         """Move the running statistics towards the batch's, unless those say nothing."""
-        matrix = W if self.track == "whitening" else statistics.covariance
-        moves = [(self.running_mean, statistics.mean), (self.running_matrix, matrix)]
+        moves = [(self.running_mean, mean), (self.running_matrix, W if self.track == "whitening" else covariance)]
         moves = [(running, new.to(running.dtype)) for running, new in moves]
-        usable = statistics.count > 1
-        for _, new in moves:
-            usable = usable & torch.isfinite(new).all()
+        # The largest modulus shows Inf and NaN, in one kernel; isfinite takes five.
+        sizes = [torch.linalg.vector_norm(new, math.inf) for _, new in moves]
+        usable = (torch.maximum(*sizes) < math.inf) & (count > 1)
         self.num_batches_tracked.add_(usable)
         for running, new in moves:
-            factor = 1 / self.num_batches_tracked.to(running.dtype) if self.momentum is None else self.momentum
-            running.copy_(torch.where(usable, torch.lerp(running, new, factor), running))
+            factor = self.momentum
+            if factor is None:
+                factor = 1 / self.num_batches_tracked.clamp_min(1).to(running.dtype)
+            running.lerp_(torch.where(usable, new, running), factor)
 
-    def _transform(self, centred: Tensor, W: Tensor, x: Tensor) -> Tensor:
-        """weight * W centred + bias for ``centred`` (C, M), with the shape and the layout of ``x``."""
-        blocks = centred.unflatten(0, (self.groups, -1))
-        W, bias = self.scaled(W)
-        W, bias = W.to(centred.dtype), None if bias is None else bias.to(centred.dtype)
-        # Products are made in the layout of x, so that channels-last stays so without a copy for one group.
-        if x.stride(1) == 1:
-            y = blocks.mT @ W.mT if bias is None else torch.baddbmm(bias.mT, blocks.mT, W.mT)  # G x M x d
-            return y.transpose(0, 1).reshape(x.shape[0], *x.shape[2:], self.num_features).movedim(-1, 1)
-        y = W @ blocks if bias is None else torch.baddbmm(bias, W, blocks)  # G x d x M
-        return y.reshape(self.num_features, x.shape[0], *x.shape[2:]).transpose(0, 1).contiguous()
+
+def _rows(x: Tensor) -> Tensor:
+    """(C, M): a view when the channel is the fastest dimension, one copy otherwise."""
+    return x.transpose(0, 1).flatten(1)
+
+
+def _scaled(W: Tensor, weight: Tensor | None, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    if weight is None or bias is None:
+        return W, None
+    weight, bias = (p.to(W.dtype).view(len(W), -1, 1) for p in (weight, bias))
+    return weight * W, bias
+
+
+def _transform(centred: Tensor, A: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
+    """A centred + bias for ``centred`` (C, M) and A (G, d, d), with the shape, layout and dtype of ``x``."""
+    blocks = centred.unflatten(0, (len(A), -1))
+    A, bias = A.to(centred.dtype), None if bias is None else bias.to(centred.dtype)
+    # Products are made in the layout of x, so that channels-last stays so without a copy for one group.
+    if x.stride(1) == 1:
+        y = blocks.mT @ A.mT if bias is None else torch.baddbmm(bias.mT, blocks.mT, A.mT)  # G x M x d
+        y = y.transpose(0, 1).reshape(x.shape[0], *x.shape[2:], x.shape[1]).movedim(-1, 1)
+    else:
+        y = A @ blocks if bias is None else torch.baddbmm(bias, A, blocks)  # G x d x M
+        y = y.reshape(x.shape[1], x.shape[0], *x.shape[2:]).transpose(0, 1).contiguous()
+    return y.to(x.dtype)
 
 
 _SHARED = """

@@ -12,7 +12,7 @@ from .matrices import error, exact_gradient, exact_inverse_root, exact_root, wis
 
 EPS = torch.finfo(torch.float32).eps
 # Diverging iterations of indefinite matrices overflow on purpose.
-pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
 
 
 def roots(A, ridge=0.0):

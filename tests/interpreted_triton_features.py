@@ -8,17 +8,17 @@ import pytest
 import torch
 import triton
 
-from matroot.backends import triton_features
+from matroot.backends import triton_features, triton_launch
 
 from .matrices import error
 
 EPS = torch.finfo(torch.float32).eps
-pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")  # of NaN and Inf, on purpose
+pytestmark = pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")  # of NaN and Inf, on purpose
 
 
 @pytest.fixture(autouse=True)
 def a_few_chunks(monkeypatch):
-    monkeypatch.setattr(triton_features, "_multiprocessors", lambda device: 3)
+    monkeypatch.setattr(triton_launch, "multiprocessors", lambda device: 3)
     triton_features._plan.cache_clear()
 
 

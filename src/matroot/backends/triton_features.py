@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .triton_roots import _launch, _multiprocessors, missing
+from . import triton_launch
+from .triton_roots import missing
 
 LARGEST = 128
 """Larger groups of channels take other ways."""
@@ -46,7 +47,7 @@ def statistics(x: Tensor, groups: int, eps: float) -> tuple[Tensor, Tensor, Tens
     covariance = torch.empty_like(scatters[:, 0])
     shifted = torch.empty_like(covariance)
     arguments = (means, scatters, mean, covariance, shifted, launch.positions, launch.chunk, launch.parts, eps)
-    _launch(statistics_kernel, launch.by_row, arguments, launch.adding)
+    triton_launch.launch(statistics_kernel, launch.by_row, arguments, launch.adding)
     return mean, covariance, shifted
 
 
@@ -65,7 +66,7 @@ def gradients(g: Tensor, x: Tensor, mean: Tensor, W: Tensor, weight: Tensor | No
     launch, sums, products = _moments(g, x, mean, len(W))
     total, by_weight, by_W = torch.empty_like(mean), torch.empty_like(mean), torch.empty_like(W)
     arguments = (sums, products, W, mean if weight is None else weight, total, by_W, by_weight, launch.parts)
-    _launch(gradients_kernel, launch.by_row, arguments, launch.adding | {"AFFINE": weight is not None})
+    triton_launch.launch(gradients_kernel, launch.by_row, arguments, launch.adding | {"AFFINE": weight is not None})
     return total, by_weight, by_W
 
 
@@ -109,7 +110,7 @@ def _plan(positions: int, channels: int, groups: int, device: torch.device) -> _
     padded = max(16, 1 << (size - 1).bit_length())
     block = 8192 // max(padded, 32)
     blocks = -(-positions // block)
-    room = max(1, _RESIDENT * _multiprocessors(device) // groups)
+    room = max(1, _RESIDENT * triton_launch.multiprocessors(device) // groups)
     chunk = block * -(-blocks // room)
     parts = -(-positions // chunk)
     shape = {"SIZE": size, "D": padded}
@@ -130,7 +131,7 @@ def _moments(P: Tensor, Q: Tensor, mean: Tensor | None, groups: int) -> tuple[_L
     first = torch.empty(groups, launch.parts, size, dtype=torch.float32, device=Q.device)
     second = torch.empty(groups, launch.parts, size, size, dtype=torch.float32, device=Q.device)
     arguments = (P, Q, first if mean is None else mean, first, second, launch.positions, launch.chunk)
-    _launch(moments_kernel, launch.by_chunk, arguments, launch.passing | {"OWN": mean is None})
+    triton_launch.launch(moments_kernel, launch.by_chunk, arguments, launch.passing | {"OWN": mean is None})
     return launch, first, second
 
 
@@ -141,5 +142,5 @@ def _affine(P, Q, mean, W, weight, shift, H, share: float, **kind: bool) -> Tens
     out = torch.empty_like(Q)
     tensors = (P, Q, W, mean if weight is None else weight, shift, mean, H, out)
     options = launch.passing | kind | {"AFFINE": weight is not None}
-    _launch(affine_kernel, launch.by_chunk, (*tensors, launch.positions, launch.chunk, share), options)
+    triton_launch.launch(affine_kernel, launch.by_chunk, (*tensors, launch.positions, launch.chunk, share), options)
     return out

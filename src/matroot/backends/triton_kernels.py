@@ -8,6 +8,8 @@ but for how tensor cores sum, by truncation, which shows where a matrix is ill-c
 six bfloat16 ones. What only corrects a result may be CHEAP then, three bfloat16 ones: of their relative error of 4e-6
 counts only what the correction makes of it.
 """
+# pyright: reportGeneralTypeIssues=false
+# Triton declares that calls of kernel functions never return.
 
 import triton
 import triton.language as tl
@@ -30,9 +32,10 @@ def _product(a, b, PRECISION: tl.constexpr):
         a0, a1 = halves(a)
         b0, b1 = halves(b)
         low = tl.dot(a1, b0, tl.dot(a0, b1))
-        return tl.dot(a0, b0, low * (1 / LOW))
+        found = tl.dot(a0, b0, low * (1 / LOW))
     else:
-        return tl.dot(a, b, input_precision=PRECISION)
+        found = tl.dot(a, b, input_precision=PRECISION)
+    return found
 
 
 @triton.jit

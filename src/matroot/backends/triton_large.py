@@ -14,8 +14,9 @@ from torch import Tensor
 from . import triton_streamed_roots as streamed
 from . import triton_streamed_solve as streamed_solve
 from . import triton_tiles as tiles
+from .triton_launch import launch, multiprocessors, on_device
 from .triton_planes import BUFFERS, SUMS
-from .triton_roots import Schedules, launch, on_device, precision
+from .triton_roots import Schedules, precision
 from .triton_tiled_roots import tiled_roots_kernel
 from .triton_tiled_smith import tiled_smith_kernel
 
@@ -173,8 +174,3 @@ def _shape(across: int, batch: int, programs: int, cached: int) -> tuple[int, in
 
     group = min(range(1, min(programs, 2 * full) + 1), key=cost)
     return group, groups(group)
-
-
-@cache
-def multiprocessors(device: torch.device) -> int:
-    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1

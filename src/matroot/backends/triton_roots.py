@@ -1,12 +1,13 @@
-"""Launching the fused kernels, where there is Triton and a GPU for it."""
+"""Roots and gradients by kernels, where there is Triton and a GPU for it."""
 
-import contextlib
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from .triton_launch import launch, on_device
 
 Schedules = tuple[tuple[tuple[float, ...], ...], ...]
 """For easy, middling and hard matrices: six steps of five coefficients, the last of them Taylor's."""
@@ -65,34 +66,6 @@ def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: flo
     return out
 
 
-_compiled: dict[tuple, Any] = {}
-
-
-def launch(kernel: Any, grid: tuple[int, int, int], arguments: tuple, options: dict[str, Any], *more: object) -> None:
-    """Launch a kernel, past the dispatcher of Triton where the same compiled code will do.
-
-    Code is compiled for dtypes, alignments and divisibility of numbers, so for what is in the key or implied by it:
-    ``more`` is what else the numbers depend on.
-    """
-    tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
-    key = (
-        kernel,
-        tensors[0].device,
-        tuple((tensor.dtype, tensor.data_ptr() % 16 == 0) for tensor in tensors),
-        tensors[0].shape[-1],
-        *options.values(),
-        *more,
-    )
-    compiled = _compiled.get(key)
-    if compiled is None:
-        with torch.cuda.device(tensors[0].device) if tensors[0].is_cuda else contextlib.nullcontext():
-            _compiled[key] = kernel[grid](*arguments, **options)
-        return
-    constants = [options[name] for name in kernel.arg_names[len(arguments) :]]
-    with torch.cuda.device(tensors[0].device):
-        compiled[grid](*arguments, *constants)
-
-
 @cache
 def widest(n: int, dtype: torch.dtype) -> float:
     """The last shift to try: rounding in float32, and that of the caller's dtype."""
@@ -118,9 +91,3 @@ def _with_cheap(n: int, cuda: bool) -> dict[str, Any]:
     # With fewer registers more programs fit on a multiprocessor; it is not worth it for other sizes.
     fewer = {"maxnreg": 128} if cuda and 16 < n <= 32 else {}
     return on_chip(n, cuda) | {"CHEAP": "bf16x3" if cuda else "ieee"} | fewer
-
-
-@cache
-def on_device(device: torch.device, rows: tuple[tuple, ...]) -> Tensor:
-    """Coefficients where kernels can read them."""
-    return torch.tensor(rows, dtype=torch.float32, device="cpu").to(device, non_blocking=True)

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .triton_roots import on_chip, on_device
+from .triton_launch import on_device
+from .triton_roots import on_chip
 
 LARGEST = 64
 """Larger matrices take other ways."""

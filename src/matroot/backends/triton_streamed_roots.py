@@ -1,9 +1,11 @@
 """Roots on a GPU of many large matrices that are easy: one launch a product, one program per tile.
 
-What ``_easy`` of ``triton_kernels`` does, between launches in memory. A matrix that turns out not to be easy is marked as
-``left``, and the launches that follow pass it by. The scratch of a matrix is BUFFERS matrices, and SUMS rows
-of SLOTS sums; facts are the power of two it was divided by and the mean of its eigenvalues then.
+What ``_easy`` of ``triton_kernels`` does, between launches in memory. A matrix that turns out not to be easy is
+marked as ``left``, and the launches that follow pass it by. The scratch of a matrix is BUFFERS matrices, and SUMS
+rows of SLOTS sums; facts are the power of two it was divided by and the mean of its eigenvalues then.
 """
+# pyright: reportGeneralTypeIssues=false
+# Triton declares that calls of kernel functions never return.
 
 import triton
 import triton.language as tl
@@ -93,8 +95,8 @@ def start_kernel(
 
 
 # Of the matrices in the scratch the correction D takes the place of X, and I - M the fifth. Y and Z are in the third
-# and fourth place, the square and the higher terms of the step in the second and sixth; in the last step it is the other
-# way round.
+# and fourth place, the square and the higher terms of the step in the second and sixth; in the last step the other way
+# round.
 
 
 @triton.jit

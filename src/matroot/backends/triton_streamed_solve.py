@@ -2,8 +2,10 @@
 
 Chebyshev's iteration as in ``triton_solve``. A matrix that is not easy is marked as ``left``, and the launches that
 follow pass it by. The scratch of a matrix is BUFFERS matrices, V, C, the last move, mu R and two for X in turns, and
-SUMS rows of SLOTS sums; facts are mu and the unit that C is in.
+SUMS rows of SLOTS sums; facts are mu, the unit that C is in, and at first was.
 """
+# pyright: reportGeneralTypeIssues=false
+# Triton declares that calls of kernel functions never return.
 
 import triton
 import triton.language as tl

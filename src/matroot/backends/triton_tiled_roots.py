@@ -77,7 +77,6 @@ def tiled_roots_kernel(
             attempt = 0
             shift = 0.0 * widest
             done = size < 0
-            hasty = size >= 0
             flip = 0 * rank
             while (attempt < 4) & (not done):
                 # Y, Z are one pair of buffers, Q and P the other; new Y and Z take the place of Q and P.
@@ -103,9 +102,6 @@ def tiled_roots_kernel(
                 share = m1 * tl.abs(m1) / m2
                 schedule = tl.where(share > 0.6, 0, tl.where(share > 0.35, 1, 2))
                 schedule = tl.where(attempt > 0, 2, schedule)
-                # M is made by halves, too, until that turns out to have been hasty.
-                easy = hasty & (schedule == 0)
-                count = tl.where(easy, HALF, FULL)
                 steps = table + schedule * (STEPS * 5)
                 inverse = 1.0 / theta
                 root = tl.sqrt(inverse)
@@ -126,48 +122,40 @@ def tiled_roots_kernel(
                 while going:
                     Y = X + (2 + 2 * flip) * AREA
                     Q = X + (4 - 2 * flip) * AREA
-                    for t in range(rank, count, members):
-                        i, j, weight = tile(t, easy, TILES)
+                    for t in range(rank, FULL, members):
+                        i, j, weight = tile(t, False, TILES)
                         m = product(blank, Y + AREA, Y, i, j, SIZE, TILE, DEPTH, PRECISION)
                         off = m - identity(i, j, n, TILE)
                         tl.store(sums + 6 * SLOTS + t, weight * _total(off * off))
-                        store(M, m, i, j, easy, SIZE, TILE)
+                        store(M, m, i, j, False, SIZE, TILE)
                     due = meet(counter, due, members)
-                    gap = collect(sums + 6 * SLOTS, count, SLOTS)
+                    gap = collect(sums + 6 * SLOTS, FULL, SLOTS)
                     done = gap < sharp
                     # The last step of every schedule is as good as Taylor's once the gap is small, and follows it.
                     c = steps + tl.where(done, STEPS - 1, tl.minimum(step, STEPS - 1)) * 5
-                    for t in range(rank, count, members):
-                        i, j, weight = tile(t, easy, TILES)
+                    for t in range(rank, FULL, members):
+                        i, j, weight = tile(t, False, TILES)
                         eye = identity(i, j, n, TILE)
                         square = product(blank, M, M, i, j, SIZE, TILE, DEPTH, PRECISION)
                         m = load(M, i, j, SIZE, TILE)
-                        off = eye - 2 * m + square
-                        tl.store(sums + 7 * SLOTS + t, weight * _total(off * off))
-                        store(Q, square, i, j, easy, SIZE, TILE)
+                        store(Q, square, i, j, False, SIZE, TILE)
                         p = tl.load(c + 4) * square + tl.load(c + 3) * m + tl.load(c + 2) * eye
-                        store(Q + AREA, p, i, j, easy, SIZE, TILE)
+                        store(Q + AREA, p, i, j, False, SIZE, TILE)
                     due = meet(counter, due, members)
-                    # From its third step on the first schedule is Taylor's whatever the gap: here the largest deviation
-                    # counts, which (I - M)^2 shows better if there are many.
-                    done = done | (
-                        (schedule == 0) & (step > 1) & (collect(sums + 7 * SLOTS, count, SLOTS) < sharp * sharp)
-                    )
-                    for t in range(rank, count, members):
-                        i, j, weight = tile(t, easy, TILES)
+                    for t in range(rank, FULL, members):
+                        i, j, weight = tile(t, False, TILES)
                         m = tl.load(c + 1) * load(M, i, j, SIZE, TILE) + tl.load(c) * identity(i, j, n, TILE)
                         m = product(m, Q + AREA, Q, i, j, SIZE, TILE, DEPTH, PRECISION)
-                        store(M, m, i, j, easy, SIZE, TILE)
+                        store(M, m, i, j, False, SIZE, TILE)
                     due = meet(counter, due, members)
                     for t in range(rank, 2 * HALF, members):
                         i, j = corner(t % HALF)
-                        left = tl.where(t < HALF, Y, M)
-                        right = tl.where(t < HALF, M, Y + AREA)
-                        x = product(blank, left, right, i, j, SIZE, TILE, DEPTH, PRECISION)
-                        if not easy:
-                            # Where M is not symmetric, half of Y T would keep what rounding added to it.
-                            y = product(blank, left, right, j, i, SIZE, TILE, DEPTH, PRECISION)
-                            x = 0.5 * (x + tl.trans(y))
+                        one = tl.where(t < HALF, Y, M)
+                        other = tl.where(t < HALF, M, Y + AREA)
+                        x = product(blank, one, other, i, j, SIZE, TILE, DEPTH, PRECISION)
+                        # M is not symmetric: half of Y T would keep what rounding added to it.
+                        y = product(blank, one, other, j, i, SIZE, TILE, DEPTH, PRECISION)
+                        x = 0.5 * (x + tl.trans(y))
                         store(tl.where(t < HALF, Q, Q + AREA), x, i, j, True, SIZE, TILE)
                     if done:
                         tl.debug_barrier()  # every program goes on with its own tiles
@@ -178,16 +166,13 @@ def tiled_roots_kernel(
                     # Steps beyond the longest schedule enlarge a small singular value by 2.46 each: what is left far
                     # behind then is as good as singular.
                     most = tl.where((schedule == 2) & (attempt == 0) & (gap > 0.5), 7, 12)
-                    going = (not done) & (step < tl.where(easy, 4, most)) & (gap < 1e6)
+                    going = (not done) & (step < most) & (gap < 1e6)
                 if not done:
-                    if easy:
-                        hasty = size < 0
-                    else:
-                        # Singular, negative by rounding, or indefinite.
-                        wider = tl.where(attempt == 0, 4.8e-7, tl.where(attempt == 1, 4.8e-7 * n, widest))
-                        more += (wider - shift) * theta
-                        shift = wider
-                        attempt = tl.where(theta == theta, attempt + 1, 4)
+                    # Singular, negative by rounding, or indefinite.
+                    wider = tl.where(attempt == 0, 4.8e-7, tl.where(attempt == 1, 4.8e-7 * n, widest))
+                    more += (wider - shift) * theta
+                    shift = wider
+                    attempt = tl.where(theta == theta, attempt + 1, 4)
 
             # X is twice the matrix, divided by 2^exponent.
             poison = tl.where((spread == 0) & (done | (size == 0)), 0.0, float("nan"))

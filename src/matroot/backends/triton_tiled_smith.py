@@ -90,9 +90,9 @@ def tiled_smith_kernel(
             due = meet(counter, due, members)
             for t in range(rank, 2 * HALF, members):
                 i, j, weight = tile(t % HALF, True, TILES)
-                left = tl.where(t < HALF, RC, V)
-                right = tl.where(t < HALF, inverse, V)
-                x = product(blank, left, right, i, j, SIZE, TILE, DEPTH, PRECISION)
+                one = tl.where(t < HALF, RC, V)
+                other = tl.where(t < HALF, inverse, V)
+                x = product(blank, one, other, i, j, SIZE, TILE, DEPTH, PRECISION)
                 if t < HALF:
                     x = load(C, i, j, SIZE, TILE) + mu * x
                 else:

@@ -12,7 +12,7 @@ import triton.language as tl
 
 from .triton_kernels import _total
 from .triton_planes import BUFFERS, SUMS, bound_around_mean, lower, multiply, read, whereabouts, write_both
-from .triton_tiles import collect, deliver, identity, octave, twice
+from .triton_tiles import collect, corner, deliver, identity, octave, twice
 
 SHORT = tl.constexpr(4e-8)
 """The sum of fourth powers of I - M that allows the last step to leave out the cube: an error of 9e-7 at most."""
@@ -34,7 +34,7 @@ def scale_kernel(
     usable = (mean > 1e-36) & (mean < 1e36)
     exponent = tl.where(usable, octave(mean), 0.0)
     mean *= tl.exp2(-exponent)
-    i, j, _ = lower(t)
+    i, j = corner(t)
     x = 0.5 * twice(source, i, j, n, stride_row, stride_column, TILE) * tl.exp2(-exponent)
     eye = identity(i, j, n, TILE)
     x = tl.where(usable, x + ridge * mean * eye, eye)
@@ -85,7 +85,7 @@ def start_kernel(
         z0 = tl.load(table) * tl.sqrt(inverse)
         z1 = tl.load(table + 1) * tl.sqrt(inverse) * inverse
         z2 = tl.load(table + 2) * tl.sqrt(inverse) * inverse * inverse
-        i, j, _ = lower(t)
+        i, j = corner(t)
         cube = multiply(X, X + AREA, i, j, SIZE, TILE, DEPTH)
         x, square = read(X, i, j, SIZE, TILE), read(X + AREA, i, j, SIZE, TILE)
         write_both(X + 2 * AREA, z0 * x + z1 * square + z2 * cube, i, j, SIZE, TILE)
@@ -110,7 +110,7 @@ def gap_kernel(
     if tl.load(left + matrix) == 0:
         D = scratch + matrix * (BUFFERS * AREA)
         Y, Z = D + (1 if LAST else 2) * AREA, D + (5 if LAST else 3) * AREA
-        i, j, _ = lower(t)
+        i, j = corner(t)
         e = identity(i, j, n, TILE) - multiply(Z, Y, i, j, SIZE, TILE, DEPTH)
         write_both(D + 4 * AREA, e, i, j, SIZE, TILE)
 
@@ -154,7 +154,7 @@ def rest_kernel(
     if needed:
         D = scratch + matrix * (BUFFERS * AREA)
         square, rest = D + (2 if LAST else 1) * AREA, D + (3 if LAST else 5) * AREA
-        i, j, _ = lower(t)
+        i, j = corner(t)
         d = read(D, i, j, SIZE, TILE) + multiply(square, rest, i, j, SIZE, TILE, DEPTH)
         write_both(D, d, i, j, SIZE, TILE)
 
@@ -172,7 +172,7 @@ def correct_kernel(
         D = scratch + matrix * (BUFFERS * AREA)
         first = t < HALF
         old = D + tl.where(first, 1 if LAST else 2, 5 if LAST else 3) * AREA
-        i, j, _ = lower(t % HALF)
+        i, j = corner(t % HALF)
         x = read(old, i, j, SIZE, TILE)
         x += multiply(tl.where(first, old, D), tl.where(first, D, old), i, j, SIZE, TILE, DEPTH)
         if LAST:

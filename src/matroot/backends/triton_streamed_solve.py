@@ -25,7 +25,7 @@ from .triton_planes import (
     write_both,
 )
 from .triton_solve import chebyshev
-from .triton_tiles import collect, deliver, identity, twice
+from .triton_tiles import collect, corner, deliver, identity, twice
 
 STEPS = tl.constexpr(8)
 """Launches of the iteration."""
@@ -74,7 +74,7 @@ def prepare_kernel(
         unit /= mu * mu
         if HAS_S:
             unit = tl.maximum(unit, norm_unit(sums + 2 * SLOTS, HALF, SLOTS))
-    i, j, _ = lower(t)
+    i, j = corner(t)
     r = 0.5 * mu * twice(R + start, i, j, n, n, 1, TILE)
     v = (0.5 / mu) * twice(S + start, i, j, n, n, 1, TILE) + r - 2 * identity(i, j, n, TILE)
     c = (0.5 / own) * twice((GR if HAS_R else GS) + start, i, j, n, n, 1, TILE)
@@ -113,7 +113,7 @@ def turn_kernel(
     if tl.load(left + matrix) == 0:
         V = scratch + matrix * (BUFFERS * AREA)
         mu, unit = tl.load(facts + 3 * matrix), tl.load(facts + 3 * matrix + 1)
-        i, j, _ = lower(t)
+        i, j = corner(t)
         c = multiply(V + 4 * AREA, V + 3 * AREA, i, j, SIZE, TILE, DEPTH)
         c *= -tl.load(facts + 3 * matrix + 2) / (mu * mu) / unit
         if HAS_S:
@@ -169,7 +169,7 @@ def begin_kernel(
     V = scratch + matrix * (BUFFERS * AREA)
     centre, _, rate = _spectrum(sums + matrix * (SUMS * SLOTS), n, HALF, SLOTS)
     if (tl.load(left + matrix) == 0) & (rate < EASY):
-        i, j, _ = lower(t)
+        i, j = corner(t)
         c = read(V + AREA, i, j, SIZE, TILE) + multiply(V + 4 * AREA, V + 3 * AREA, i, j, SIZE, TILE, DEPTH)
         write(V + AREA, c, i, j, SIZE, TILE)
         write(V + 2 * AREA, c / centre, i, j, SIZE, TILE)
@@ -201,7 +201,7 @@ def iterate_kernel(
         V = scratch + matrix * (BUFFERS * AREA)
         X, new = V + (4 + step % 2) * AREA, V + (5 - step % 2) * AREA
         less = 1 / (2 * centre / width - share)
-        i, j, _ = lower(t)
+        i, j = corner(t)
         x = read(X, i, j, SIZE, TILE)
         turned = multiply(V, X, i, j, SIZE, TILE, DEPTH) + multiply(X, V, i, j, SIZE, TILE, DEPTH)
         d = (2 * less / width) * (read(V + AREA, i, j, SIZE, TILE) - 4 * x - turned)
@@ -233,7 +233,7 @@ def ridge_kernel(
             error *= rate
             step += 1
         X = scratch + matrix * (BUFFERS * AREA) + (5 - step % 2) * AREA
-        i, j, _ = lower(t)
+        i, j = corner(t)
         x = read(X, i, j, SIZE, TILE)
         x += (ridge / n) * collect(sums + 6 * SLOTS, HALF, SLOTS) * identity(i, j, n, TILE)
         scale = tl.load(facts + 3 * matrix + 1) / tl.load(facts + 3 * matrix)

@@ -57,20 +57,48 @@ def write_both(A, x, i, j, SIZE: tl.constexpr, TILE: tl.constexpr):
 
 
 @triton.jit
-def multiply(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr):
-    """A tile of A B."""
+def _factors(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr) -> tuple:
+    """Where the first columns of A and rows of B for a tile of A B are."""
     lane, depth = tl.arange(0, TILE), tl.arange(0, DEPTH)
     left = A + (i * TILE + lane)[:, None] * SIZE + depth[None, :]
-    right = B + depth[:, None] * SIZE + (j * TILE + lane)[None, :]
+    return left, B + depth[:, None] * SIZE + (j * TILE + lane)[None, :]
+
+
+@triton.jit
+def _add(high, low, left, right, k, SIZE: tl.constexpr) -> tuple:
+    """What the columns and rows from k on contribute to a product."""
+    a0, a1 = tl.load(left + k), tl.load(left + k + SIZE * SIZE)
+    b0, b1 = tl.load(right + k * SIZE), tl.load(right + k * SIZE + SIZE * SIZE)
+    low = tl.dot(a1, b0, tl.dot(a0, b1, low))
+    return tl.dot(a0, b0, high), low
+
+
+@triton.jit
+def multiply(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """A tile of A B."""
+    left, right = _factors(A, B, i, j, SIZE, TILE, DEPTH)
     high = tl.zeros((TILE, TILE), tl.float32)
     low = tl.zeros((TILE, TILE), tl.float32)
     for k in range(0, SIZE, DEPTH):
-        a0, a1 = tl.load(left + k), tl.load(left + k + SIZE * SIZE)
-        b0, b1 = tl.load(right + k * SIZE), tl.load(right + k * SIZE + SIZE * SIZE)
-        low = tl.dot(a0, b1, low)
-        low = tl.dot(a1, b0, low)
-        high = tl.dot(a0, b0, high)
+        high, low = _add(high, low, left, right, k, SIZE)
     return high + low * (1 / LOW)
+
+
+@triton.jit
+def multiply_both(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """A tile of A B + B A: with small tiles in one go, which hides latency; there is no room for that with large ones."""
+    if TILE > 32:
+        found = multiply(A, B, i, j, SIZE, TILE, DEPTH) + multiply(B, A, i, j, SIZE, TILE, DEPTH)
+    else:
+        left, right = _factors(A, B, i, j, SIZE, TILE, DEPTH)
+        other_left, other_right = _factors(B, A, i, j, SIZE, TILE, DEPTH)
+        high = tl.zeros((TILE, TILE), tl.float32)
+        low = tl.zeros((TILE, TILE), tl.float32)
+        for k in range(0, SIZE, DEPTH):
+            high, low = _add(high, low, left, right, k, SIZE)
+            high, low = _add(high, low, other_left, other_right, k, SIZE)
+        found = high + low * (1 / LOW)
+    return found
 
 
 @triton.jit

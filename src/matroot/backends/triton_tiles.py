@@ -138,9 +138,15 @@ def deliver(target, x, i, j, n, TILE: tl.constexpr):
 
 
 @triton.jit
-def twice(source, i, j, n, stride_row, stride_column, TILE: tl.constexpr):
-    """A tile of twice the symmetric part of a matrix."""
+def given(source, i, j, n, stride_row, stride_column, TILE: tl.constexpr):
+    """A tile of a matrix of the caller, in float32."""
     row, column = index(i, j, TILE)
     inside = (row < n) & (column < n)
-    x = tl.load(source + row * stride_row + column * stride_column, inside, 0.0).to(tl.float32)
-    return x + tl.load(source + column * stride_row + row * stride_column, inside, 0.0).to(tl.float32)
+    return tl.load(source + row * stride_row + column * stride_column, inside, 0.0).to(tl.float32)
+
+
+@triton.jit
+def twice(source, i, j, n, stride_row, stride_column, TILE: tl.constexpr):
+    """A tile of twice the symmetric part of a matrix of the caller."""
+    mirrored = given(source, j, i, n, stride_row, stride_column, TILE)
+    return given(source, i, j, n, stride_row, stride_column, TILE) + tl.trans(mirrored)

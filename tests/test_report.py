@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from matroot.experiments import command
-from matroot.experiments.report import BadFileError, page, read, results, sections, words
+from matroot.experiments.report import ResultError, page, read, results, sections, words
 from matroot.experiments.report.plots import Axis, Series, plot, span, ticks
 
 from .bench_results import SUITES, case, document, save
@@ -100,7 +100,7 @@ def edited(path, value):
     ],
 )
 def test_wrong_fields_are_named(tmp_path, path, value, field):
-    with pytest.raises(BadFileError, match=re.escape(f"file.json: field {field} ")):
+    with pytest.raises(ResultError, match=re.escape(f"file.json: field {field} ")):
         loaded(tmp_path, edited(path, value))
 
 
@@ -108,7 +108,7 @@ def test_wrong_fields_are_named(tmp_path, path, value, field):
 def test_what_is_no_result_file(tmp_path, text):
     path = tmp_path / "file.json"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(BadFileError, match=r"file\.json: "):
+    with pytest.raises(ResultError, match=r"file\.json: "):
         read(path)
 
 
@@ -117,7 +117,7 @@ def test_a_file_cut_anywhere_is_refused(tmp_path):
     path = tmp_path / "file.json"
     for end in range(0, len(whole), 37):
         path.write_text(whole[:end])
-        with pytest.raises(BadFileError):
+        with pytest.raises(ResultError):
             read(path)
 
 

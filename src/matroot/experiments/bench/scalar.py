@@ -10,6 +10,7 @@ import matroot
 
 from ...methods import Method, NewtonSchulz, Pade, Taylor
 from ...methods.minimax import _iterate, _scale, ladder
+from ..problems import covariances
 from .cases import Case, Group, Outcome, Settings
 from .racing import matrices
 from .theory import approximant
@@ -43,7 +44,11 @@ def _pade(degree: int, z: Tensor) -> Tensor:
 
 
 def residuals(settings: Settings) -> Iterator[Group]:
-    """Mean ||S^2 - A||/||A|| of covariances after 1, 2, ... steps: degrees or iterations."""
+    """Mean ||S^2 - A||/||A|| of covariances after 1, 2, ... steps: degrees or iterations.
+
+    "lyapunov" is the paper's measure of the backward pass, the mean ||B - I||, on covariances of 200 samples: what
+    those are that the paper took is not known.
+    """
     most = 6 if settings.quick else 18
     makers: dict[str, tuple[Callable[[int], Method], int]] = {
         "taylor": (lambda k: Taylor(degree=k), most),
@@ -53,6 +58,7 @@ def residuals(settings: Settings) -> Iterator[Group]:
     for name, (make, last) in makers.items():
         yield Group((Case("residuals", name, {}),), partial(_residuals, settings, make, last))
     yield Group((Case("residuals", "minimax", {}),), partial(_minimax_residuals, settings))
+    yield Group((Case("residuals", "lyapunov", {}),), partial(_sign_residuals, settings))
 
 
 def _covariances(settings: Settings) -> Tensor:
@@ -75,6 +81,17 @@ def _minimax_residuals(settings: Settings) -> list[Outcome]:
     steps = list(range(1, len(schedule) + 1))
     found = [_iterate(A / theta, square / theta**2, schedule[:k], "sqrt")[0] * theta.sqrt() for k in steps]
     return [_outcome(steps, [matroot.residual(A, root) for root in found])]
+
+
+def _sign_residuals(settings: Settings) -> list[Outcome]:
+    """Of B <- B (3I - B^2)/2 from a Pade root, normalised as ``Lyapunov`` does."""
+    A = settings.place(covariances(4 if settings.quick else 1000, 64, samples=200))
+    B = matroot.sqrtm(A, Pade()) / torch.linalg.matrix_norm(A, keepdim=True).sqrt()
+    eye, steps, found = torch.eye(64, dtype=B.dtype, device=B.device), list(range(1, 11)), []
+    for _ in steps:
+        B = 1.5 * B - 0.5 * B @ B @ B
+        found.append(torch.linalg.matrix_norm(B - eye))
+    return [_outcome(steps, found)]
 
 
 def _outcome(steps: list[int], residuals: list[Tensor]) -> Outcome:

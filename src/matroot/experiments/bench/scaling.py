@@ -5,7 +5,7 @@ from typing import Any
 
 from ..solver import SHAPES
 from .cases import Case, Group, Settings
-from .contestants import Contestant, auto, eigh, everyone, paper
+from .contestants import Contestant, auto, eigh, everyone, paper, scipy
 from .racing import both_ways
 
 BATCHES = (1, 4, 16, 64, 256, 1024)
@@ -45,8 +45,8 @@ def applications(settings: Settings) -> Iterator[Group]:
 
 
 def speed(settings: Settings) -> Iterator[Group]:
-    """The default next to a decomposition and the paper."""
-    contestants = [auto("root"), eigh("root"), paper()]
+    """The default next to a decomposition, the paper, and SciPy where there is little to do."""
+    contestants = [auto("root"), eigh("root"), paper(), scipy()]
     for number, n in ((4, 16), (2, 32)) if settings.quick else SHAPES:
         yield both_ways(_field("speed", {"batch": number, "n": n}, contestants), settings, number, n)
 

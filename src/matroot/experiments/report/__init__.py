@@ -4,8 +4,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..bench.format import ResultError as ResultError
 from .page import page as page
-from .results import BadFileError as BadFileError
 from .results import Results as Results
 from .results import read as read
 
@@ -19,7 +19,7 @@ def write(paths: Sequence[Path], out: Path) -> int:
             return 2
         try:
             found.append(read(path))
-        except BadFileError as error:
+        except ResultError as error:
             print(f"matroot report: {error}", file=sys.stderr)
             status = 1
     if not found:

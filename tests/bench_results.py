@@ -10,7 +10,7 @@ SUITES = (
 )
 SHAPES = ("1 x 64 x 64", "64 x 48 x 48", "10 x 64 x 64", "16 x 128 x 128", "256 x 256 x 256", "4 x 256 x 256")
 PRESETS = ("mpa-lya", "mtp-lya", "ns", "ns-lya", "svd", "svd-lya", "svd-clip", "svd-pi", "svd-taylor", "svd-pade", "pi")
-EVERYONE = (*PRESETS, "auto", "eigh (exact gradient)", "eigh (autograd gradient)", "matrix_sqrth")
+EVERYONE = (*PRESETS, "auto", "eigh", "eigh autograd", "matrix_sqrth", "scipy")
 SOLVERS = ("minimax+krylov", "minimax+smith", "eigh", "mpa-lya", "mtp-lya", "ns", "ns converged")
 PACE = {"auto": 1.0, "mpa-lya": 2.6, "mtp-lya": 1.8, "ns": 4.5, "ns-lya": 3.0, "paper": 2.6, "pi": 0.9}
 ERRORS = {"mpa-lya": 4e-4, "paper": 4e-4, "mtp-lya": 8e-3, "ns": 2e-3, "ns-lya": 2e-3, "pi": 0.6}
@@ -99,7 +99,7 @@ def _backward(chance, speed):
 
 def _errors(contestant):
     error = ERRORS.get(contestant, 4e-7)
-    return {"root": error, "gradient": 3 * error}
+    return {"root": error, "gradient": None if contestant == "scipy" else 3 * error}
 
 
 def _time(contestant, batch, n, speed, chance):
@@ -132,6 +132,8 @@ def _residuals(chance, speed):
         steps = list(range(1, 13))
         residual = [max(rate**k, 3e-7 * (1 + k / 9)) for k in steps]
         yield case("residuals", contestant, {}, values={"steps": steps, "residual": residual})
+    steps = list(range(1, 11))
+    yield case("residuals", "lyapunov", {}, values={"steps": steps, "residual": [8 * 0.99 ** (2**k) for k in steps]})
 
 
 def _pade(chance, speed):

@@ -27,7 +27,7 @@ class Settings:
     @property
     def rounds(self) -> int:
         """Turns of a quick contestant."""
-        return 3 if self.quick else 8
+        return 3 if self.quick else 12
 
     @property
     def patience(self) -> float:

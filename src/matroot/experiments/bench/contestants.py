@@ -18,6 +18,9 @@ from ..peers import EighRoot, EighRoots, PaperRoot
 ALIKE = ("svd-clip", "svd-taylor", "svd-pade", "svd-pi")
 """Gradients after the same decomposition, which is most of the work."""
 
+HEAVY = 1 << 30
+"""Multiplications of one product of a whole batch from which on a CPU takes seconds."""
+
 VALUE_ALONE = "the value alone: it has no gradient"
 
 OUTPUTS = {"root": matroot.sqrtm, "inverse": matroot.invsqrtm, "both": matroot.roots}
@@ -43,7 +46,7 @@ class Contestant:
         work = batch * n**3
         if self.name == "pi" and work > 1 << 26:
             return "it keeps a matrix for every eigenvector"
-        if self.name in ALIKE and device == "cpu" and work > 1 << 30:
+        if self.name in ALIKE and device == "cpu" and work > HEAVY:
             return "on the CPU it takes as long as svd, of which it differs in a few coefficients"
         if self.name == "scipy":
             return scipy_obstacle(device) or ("SciPy takes part with little work only" if work > 1 << 24 else None)

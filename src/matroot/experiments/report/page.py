@@ -7,11 +7,12 @@ from importlib.resources import files as resources
 from typing import Any
 
 from . import words
+from .claim import Claim
 from .phrases import number
+from .pictures import Picture
 from .plots import plot, span
 from .results import Case, Results, named, suites
-from .sections import SECTIONS, Picture, section
-from .words import Claim
+from .sections import SECTIONS, section
 
 LINKS = 4
 """A claim about more cases points to the table."""

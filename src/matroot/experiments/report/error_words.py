@@ -2,7 +2,7 @@
 
 from .claim import Claim, error_of, find, inverse_of, time_of
 from .phrases import SAME, listed, number, ratio, which
-from .results import Case, Results
+from .results import SINGULAR, Case, Results
 
 PAPERS_RESIDUALS = {5: 0.3541, 6: 0.0410, 7: 7e-4, 8: 3e-7}
 """||B - I|| after so many iterations, in the paper."""
@@ -29,7 +29,21 @@ def _closest(cases: list[Case]) -> list[Claim]:
     places = set.intersection(*(set(curve) for curve in pade + others))
     ahead = [z for z in places if min(curve[z] for curve in pade) < min(curve[z] for curve in others)]
     text = f"A Padé approximant is the closest at {len(ahead)} of {len(places)} values of z."
-    return [Claim(text, tuple(cases))] if places else []
+    return [Claim(text, tuple(cases)), *_as_in_the_paper(cases, places)] if places else []
+
+
+def _as_in_the_paper(cases: list[Case], places: set[float]) -> list[Claim]:
+    """The settings of its experiments alone, and the end of the range, where it says they differ most."""
+    found = find(cases, "pade", degree=5), find(cases, "taylor", degree=11), find(cases, "newton-schulz", iterations=5)
+    shown = tuple(case for case in found if case)
+    if len(shown) < len(found):
+        return []
+    pade, *others = (dict(case.curve()) for case in shown)
+    ahead = [z for z in places if pade[z] < min(curve[z] for curve in others)]
+    last = max(places)
+    ends = listed(f"{number(curve[last])} ({case.case})" for case, curve in zip(shown, (pade, *others), strict=True))
+    text = f"Of the paper's own settings Padé [5,5] is the closest at {len(ahead)} of {len(places)}"
+    return [Claim(f"{text}; the errors at z = {number(last)} are {ends}.", shown)]
 
 
 def forward(results: Results) -> list[Claim]:
@@ -99,20 +113,33 @@ def pade(results: Results) -> list[Claim]:
 
 def accuracy(results: Results) -> list[Claim]:
     cases = results.suite("accuracy")
-    claims = []
-    for kind, what in (("root", "root"), ("root_gradient", "gradient of the root")):
-        worst: list[tuple[float, Case]] = []
-        for contestant in dict.fromkeys(c.contestant for c in cases):
-            mine = [(e, c) for c in cases if c.contestant == contestant and (e := c.error(kind)) is not None]
-            if mine:
-                worst.append(max(mine, key=lambda pair: pair[0]))
-        if worst:
-            worst.sort(key=lambda pair: pair[0])
-            texts = [f"{c.contestant} {number(e)}" for e, c in worst]
-            spectra = len({(c.parameters.get("spectrum"), c.parameters.get("condition")) for c in cases})
-            text = f"Largest error of the {what} over {spectra} kinds of matrices: {listed(texts)}."
-            claims.append(Claim(text, tuple(c for _, c in worst)))
-    return claims + _closer(cases)
+    regular = [c for c in cases if c.parameters.get("spectrum") != SINGULAR]
+    singular = [c for c in cases if c.parameters.get("spectrum") == SINGULAR]
+    conditions = [k for c in regular if isinstance(k := c.parameters.get("condition"), int | float)]
+    where = f"matrices of condition up to {number(max(conditions))}" if conditions else "regular matrices"
+    return [
+        *_worst(regular, "root", f"Largest error of the root on {where}"),
+        *_worst(regular, "root_gradient", "Of its gradient"),
+        *_worst(singular, "root", "Largest error of the root on singular matrices"),
+        *_closer(cases),
+    ]
+
+
+def _worst(cases: list[Case], kind: str, what: str) -> list[Claim]:
+    """Of every contestant; one that somewhere has no number has no largest error."""
+    worst: list[tuple[float, Case]] = []
+    none: list[Case] = []
+    for contestant in dict.fromkeys(c.contestant for c in cases):
+        mine = [c for c in cases if c.contestant == contestant and kind in c.errors]
+        broken = [c for c in mine if c.errors[kind] is None]
+        if broken:
+            none.append(broken[0])
+        elif mine:
+            worst.append(max(((error_of(c, kind), c) for c in mine), key=lambda pair: pair[0]))
+    worst.sort(key=lambda pair: pair[0])
+    text = f"{what}: {listed(f'{c.contestant} {number(e)}' for e, c in worst)}"
+    text += f"; not always a number: {listed(c.contestant for c in none)}" if none else ""
+    return [Claim(f"{text}.", (*(c for _, c in worst), *none))] if worst else []
 
 
 def _closer(cases: list[Case]) -> list[Claim]:

@@ -18,16 +18,16 @@ STYLES = {
             ("mtp-lya", "taylor"),
             ("ns", "newton-schulz", "newton-schulz unrolled", "unrolled"),
             ("eigh autograd", "smith"),
-            ("scipy", "minimax+krylov"),
+            ("matrix_sqrth", "minimax+krylov"),
             ("ns-lya", "ns converged"),
             ("svd",),
             ("svd-lya",),
             ("svd-clip",),
             ("svd-pi",),
             ("svd-taylor",),
-            ("svd-pade",),
+            ("scipy",),
             ("pi",),
-            ("matrix_sqrth",),
+            ("svd-pade",),
         )
     )
     for name in names

@@ -8,6 +8,9 @@ from typing import Any
 from ..bench.format import CURVES
 from ..bench.format import read as read_document
 
+SINGULAR = "low-rank"
+"""The spectrum of the accuracy suite with zeros in it."""
+
 
 @dataclass(frozen=True)
 class Case:

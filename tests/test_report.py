@@ -279,6 +279,13 @@ def test_padé_on_the_scalar_is_computed(tmp_path):
         found["cases"].append(case("scalar", contestant, {"degree": 5}, values={"z": [0.1, 0.5, 0.9], "error": error}))
     _, closest = words.claims("scalar", loaded(tmp_path, found))
     assert closest.text == "A Padé approximant is the closest at 2 of 3 values of z."
+    for contestant, order, error in (
+        ("taylor", {"degree": 11}, [1, 1, 0.2]),
+        ("newton-schulz", {"iterations": 5}, [1, 1e-4, 1]),
+    ):
+        found["cases"].append(case("scalar", contestant, order, values={"z": [0.1, 0.5, 0.9], "error": error}))
+    *_, settings = words.claims("scalar", loaded(tmp_path, found))
+    assert "Padé [5,5] is the closest at 2 of 3; the errors at z = 0.9 are 0.01 (pade degree=5), 0.2" in settings.text
 
 
 def test_where_the_default_is_slower(tmp_path):
@@ -298,6 +305,60 @@ def test_shapes_are_named_with_their_outputs(tmp_path):
             found["cases"].append(case("applications", contestant, {"shape": "64 x 48 x 48", "output": output}, time))
     (claim,) = words.claims("applications", loaded(tmp_path, found))
     assert "faster than Newton-Schulz only for shape 64 x 48 x 48 (root) (1 of 2)" in claim.text
+
+
+def test_residuals_stand_next_to_the_papers(tmp_path):
+    found = document(suites=())
+    values = {"steps": [5, 6, 7, 8, 9], "residual": [0.5, 0.1, 2e-2, 3e-4, 1e-6]}
+    found["cases"].append(case("residuals", "lyapunov", {}, values=values))
+    (claim,) = words.claims("residuals", loaded(tmp_path, found))
+    assert "after 5, 6, 7 and 8 iterations: 0.5, 0.1, 0.02 and 3.0·10⁻⁴; in the paper 0.354, 0.041" in claim.text
+    assert claim.text.endswith("It is below 10⁻⁵ from 9 iterations on; in the paper from 8.")
+
+
+def test_accuracy_names_the_exceptions_and_who_has_no_number(tmp_path):
+    found = document(suites=())
+    for spectrum, condition, ours, theirs in (
+        ("log", 1e3, 1e-3, 1e-2),
+        ("log", 1e6, 0.3, 0.1),
+        ("low-rank", 1e3, 0.2, None),
+    ):
+        for contestant, error in (("mpa-lya", ours), ("ns", theirs)):
+            parameters = {"spectrum": spectrum, "condition": condition}
+            found["cases"].append(case("accuracy", contestant, parameters, errors={"root": error}))
+    regular, singular, closer = (claim.text for claim in words.claims("accuracy", loaded(tmp_path, found)))
+    assert regular == "Largest error of the root on matrices of condition up to 1.0·10⁶: ns 0.1 and mpa-lya 0.3."
+    assert singular == "Largest error of the root on singular matrices: mpa-lya 0.2; not always a number: ns."
+    assert closer.endswith("than Newton-Schulz for 1 of 2 kinds; not for log of condition 1.0·10⁶.")
+
+
+def test_the_papers_method_against_a_decomposition(tmp_path):
+    found = document(suites=())
+    for n, ours, theirs in ((16, 3.0, 1.0), (64, 2.0, 4.0)):
+        for contestant, time in (("paper", ours), ("eigh", theirs)):
+            found["cases"].append(case("speed", contestant, {"batch": 2, "n": n}, time))
+    (claim,) = words.claims("speed", loaded(tmp_path, found))
+    assert claim.text.endswith("faster than torch.linalg.eigh only for the shapes 2 matrices 64 x 64 (1 of 2).")
+
+
+def test_the_cost_of_the_inverse_root(tmp_path):
+    found = document(suites=())
+    for inverse, time in ((False, 2.0), (True, 3.0)):
+        found["cases"].append(case("backward", "lyapunov", {"iterations": 8, "inverse": inverse}, time))
+    (claim,) = words.claims("backward", loaded(tmp_path, found))
+    assert "the inverse root takes 1.5 times as long as the root" in claim.text
+
+
+def test_values_alone_are_no_rivals(tmp_path):
+    found = document(suites=())
+    for contestant, time in (("auto", 2.0), ("eigh", 3.0), ("scipy", 1.0)):
+        found["cases"].append(case("dimension", contestant, {"n": 8}, time, {"root": 1e-7}))
+    (claim,) = words.claims("dimension", loaded(tmp_path, found))
+    assert "the default is the fastest everywhere" in claim.text
+
+
+def test_every_suite_of_the_paper_has_its_statement():
+    assert all(section.paper for section in sections.SECTIONS.values())
 
 
 def test_ctrl_c(monkeypatch, file):

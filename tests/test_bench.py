@@ -201,13 +201,14 @@ def test_a_full_disk_leaves_earlier_results(tmp_path, monkeypatch, capsys):
     Fake(two=KeyboardInterrupt()).run(tmp_path)
     before = (tmp_path / FILE).read_bytes()
     capsys.readouterr()
-    write = Path.write_text
+    write = Path.write_bytes
 
-    def full(path, text, **options):
-        write(path, text[:20], **options)
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def full(path, data):
+        write(path, data[:20])
+        if data:
+            raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     assert Fake().run(tmp_path) == 2
     assert f"cannot write {tmp_path / FILE}: No space left on device" in capsys.readouterr().err
     assert (tmp_path / FILE).read_bytes() == before
@@ -322,6 +323,14 @@ def test_quick_cases_are_as_the_format_has_them(name, dtype, tmp_path, capsys):
         assert ERRORS.get(name, set()) <= set(case["errors"])
         assert set(case["values"]) == VALUES.get(name, set())
         assert case["note"] is None
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+@pytest.mark.parametrize("name", suites.SUITES)
+def test_quick_cases_on_cuda(name, tmp_path, capsys):
+    assert runner.run(Settings("cuda", quick=True), tmp_path, [name]) == 0, capsys.readouterr().err
+    _, content = checked(tmp_path / "bench-cuda-float32.json")
+    assert {case["note"] for case in content["cases"]} <= {None, "left out: SciPy computes on the CPU"}
 
 
 @pytest.mark.parametrize("name", suites.SUITES)

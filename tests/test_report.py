@@ -2,9 +2,11 @@
 
 import base64
 import copy
+import errno
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -149,6 +151,22 @@ def test_unwritable_output(tmp_path, file, capsys):
     for out in (tmp_path, tmp_path / "missing" / "page.html"):
         assert command.main(["report", str(file), "--out", str(out)]) == 1
         assert str(out) in capsys.readouterr().err
+
+
+def test_a_full_disk_leaves_the_earlier_page(tmp_path, file, monkeypatch, capsys):
+    out = tmp_path / "page.html"
+    out.write_text("earlier")
+    write = Path.write_bytes
+
+    def full(path, data):
+        write(path, data[:20])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert command.main(["report", str(file), "--out", str(out)]) == 1
+    assert f"{out}: No space left on device" in capsys.readouterr().err
+    assert out.read_text() == "earlier"
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_a_result_file_is_not_overwritten(tmp_path, capsys):

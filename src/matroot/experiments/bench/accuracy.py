@@ -48,7 +48,8 @@ def _scipy(A: torch.Tensor, device: str) -> Outcome:
 def _outcome(A: torch.Tensor, G: torch.Tensor, values: torch.Tensor, name: str, choice: Any, eps: float) -> Outcome:
     found = solver.errors(A, G, choice)
     errors = {key.removesuffix("_error"): value for key, value in found.items()}
-    spent = solver.operations(A, G, choice)
+    # Counted on the CPU, since nobody sees the products inside a kernel.
+    spent = solver.operations(A.cpu(), G.cpu(), choice)
     bounds = {"root": value_bound(choice["method"], values, eps), "inverse": None, "root_gradient": None}
     bounds["inverse"] = value_bound(choice["method"], values, eps, inverse=True)
     if name in CONVERGED:

@@ -47,9 +47,11 @@ class Contestant:
         if self.name == "pi" and work > 1 << 26:
             return "it keeps a matrix for every eigenvector"
         if self.name in ALIKE and device == "cpu" and work > HEAVY:
-            return "on the CPU it takes as long as svd, of which it differs in a few coefficients"
+            return "on the CPU it takes as long as svd: the same decomposition, another gradient"
         if self.name == "scipy":
-            return scipy_obstacle(device) or ("SciPy takes part with little work only" if work > 1 << 24 else None)
+            return scipy_obstacle(device) or (
+                "SciPy is for small sizes, where it has a chance" if work > 1 << 24 else None
+            )
         return None
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ..files import write_whole
 from ..timing import surroundings
 from .cases import Record, Settings
 from .format import FORMAT, ResultError, read
@@ -51,20 +52,11 @@ def command_of(settings: Settings, cases: Sequence[Record]) -> str:
 
 
 def save(path: Path, content: dict[str, Any]) -> None:
-    """Write a temporary file, then put it in place, one case a line.
-
-    ResultError naming the path if that fails; what was there before stays.
-    """
+    """Write the file, one case a line; ResultError naming the path if that fails, and what was there stays."""
     head = json.dumps({name: value for name, value in content.items() if name != "cases"}, indent=1, allow_nan=False)
     lines = ",\n".join("  " + json.dumps(case, allow_nan=False) for case in content["cases"])
-    partial = path.with_suffix(".partial")
     try:
-        try:
-            partial.write_text(f'{head[:-2]},\n "cases": [\n{lines}\n ]\n}}\n', encoding="utf-8")
-            partial.replace(path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        write_whole(path, f'{head[:-2]},\n "cases": [\n{lines}\n ]\n}}\n'.encode())
     except OSError as error:
         raise ResultError(f"cannot write {path}: {error.strerror or error}") from error
 

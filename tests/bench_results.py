@@ -63,12 +63,12 @@ def case(suite, contestant, parameters, time=None, errors=None, values=None, not
 
 def _scalar(chance, speed):
     z = [k / 50 - 0.99 for k in range(99)]
-    for contestant, key, count, rate in (("taylor", "degree", 11, 12), ("newton-schulz", "iterations", 5, 16)):
-        values = {"z": z, "error": [0.1 * abs(x) ** rate + 1e-16 for x in z]}
-        yield case("scalar", contestant, {key: count}, values=values)
-    for degree in (3, 5):
-        values = {"z": z, "error": [0.1 * abs(x / 1.1) ** (4 * degree + 2) + 1e-17 for x in z]}
-        yield case("scalar", "pade", {"degree": degree}, values=values)
+    settings = [("taylor", {"degree": 11}, 12), ("newton-schulz", {"iterations": 5}, 16)]
+    settings += [("pade", {"degree": degree}, 4 * degree + 2) for degree in (3, 5)]
+    for contestant, order, rate in settings:
+        error = [0.1 * abs(x) ** rate + 1e-16 for x in z]
+        value = [math.sqrt(1 - x) + e for x, e in zip(z, error, strict=True)]
+        yield case("scalar", contestant, order, values={"z": z, "value": value, "error": error})
 
 
 def _forward(chance, speed):

@@ -296,7 +296,7 @@ PARAMETERS = {
 }
 VALUES = {
     "forward": {"matrices"},
-    "scalar": {"z", "error"},
+    "scalar": {"z", "value", "error"},
     "residuals": {"steps", "residual"},
     "schemes": {"megabytes"},
     "accuracy": {"forward_products", "backward_products"},

@@ -188,6 +188,15 @@ def test_all_suites_appear(html):
         assert f'id="suite-{suite}-table"' in body
 
 
+def test_the_scalar_picture_has_the_root_and_the_papers_approximants(html):
+    body = html.partition('<section id="suite-scalar">')[2].partition("</section>")[0]
+    picture, errors = re.findall(r"<svg.*?</svg>", body, re.S)
+    for name in ("taylor degree=11", "pade degree=5", "newton-schulz iterations=5", "√(1-z)"):
+        assert f">{name}</text>" in picture
+    assert "pade degree=3" in errors
+    assert "pade degree=3" not in picture
+
+
 def test_plots_have_text_and_content(html):
     plots = re.findall(r"<svg.*?</svg>", html, re.S)
     assert len(plots) >= len(SUITES)

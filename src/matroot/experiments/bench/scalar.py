@@ -20,7 +20,7 @@ POINTS = 199
 
 
 def scalar(settings: Settings) -> Iterator[Group]:
-    """|approximant - sqrt(1 - z)| on |z| < 1, in float64 whatever the dtype."""
+    """Approximants on |z| < 1 and their distances from sqrt(1 - z), in float64 whatever the dtype."""
     for method, parameters in (
         *((Taylor(degree=d), {"degree": d}) for d in (6, 11, 18)),
         *((NewtonSchulz(iterations=k), {"iterations": k}) for k in (3, 5, 7)),
@@ -34,7 +34,8 @@ def _scalar(method: Method) -> list[Outcome]:
     x = 1 - z
     # The closed form of Pade's approximant holds for z >= 0 only.
     found = _pade(method.degree, z) if isinstance(method, Pade) else approximant(method, x)
-    return [Outcome(values={"z": z.tolist(), "error": (found - x.sqrt()).abs().tolist()})]
+    error = (found - x.sqrt()).abs()
+    return [Outcome(values={"z": z.tolist(), "value": found.tolist(), "error": error.tolist()})]
 
 
 def _pade(degree: int, z: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """How cases are drawn: the lines of a plot, and the looks of contestants."""
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -93,6 +94,21 @@ def curves(keep: Callable[[Case], bool] = lambda case: True) -> Callable[[Sequen
         return drawn
 
     return lines
+
+
+def approximants(cases: Sequence[Case]) -> list[Series]:
+    """What approximants make of z at the paper's settings, and the root itself."""
+    settings = ({"degree": 11}, {"degree": 5}, {"iterations": 5})
+    drawn = []
+    for name, order in zip(("taylor", "pade", "newton-schulz"), settings, strict=True):
+        case = find(cases, name, **order)
+        z, values = ((case.values.get(key) if case else None) or [] for key in ("z", "value"))
+        if isinstance(z, list) and isinstance(values, list):
+            points = [(x, y) for x, y in zip(z, values, strict=False) if _is_number(x) and _is_number(y)]
+            drawn += [Series(case.case, points, _style(name, 0), marked=False)] if case and points else []
+    ends = [x for series in drawn for x, _ in series.points if abs(x) <= 1]
+    exact = Series("√(1-z)", [(x, math.sqrt(1 - x)) for x in sorted(set(ends))], STYLES["exact"], marked=False)
+    return [*drawn, exact] if drawn else []
 
 
 def inverse(wanted: bool) -> Callable[[Case], bool]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .pictures import Picture, by_contestant, curves, gain, inverse, work
+from .pictures import Picture, approximants, by_contestant, curves, gain, inverse, work
 from .plots import Axis
 from .results import SINGULAR
 
@@ -54,7 +54,15 @@ SECTIONS = {
         "How far the approximants are from \u221a(1\u2212z) for |z| < 1.",
         "The Padé approximants are closer than Newton-Schulz and the Taylor polynomial for every z; near z = 1, where"
         " the error of these is larger, they are still reasonable.",
-        pictures=(Picture("Error on |z| < 1", Axis("z", log=False), ERROR, curves()),),
+        pictures=(
+            Picture(
+                "√(1-z) and approximants",
+                Axis("z", log=False),
+                Axis("value", log=False),
+                approximants,
+            ),
+            Picture("Error on |z| < 1", Axis("z", log=False), ERROR, curves()),
+        ),
     ),
     "forward": Section(
         "Forward: error against time",

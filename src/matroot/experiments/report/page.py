@@ -17,7 +17,7 @@ from .sections import SECTIONS, section
 INTRODUCTION = (
     "What matroot bench measured on these machines, next to what the paper reports: Song, Sebe, Wang, <cite>Fast"
     " Differentiable Matrix Square Root and Inverse Square Root</cite>. The default is matroot called without a method."
-    " Times are medians of calls in turns, errors are relative where nothing else is said, and sentences link to numbers."
+    " Times are medians of calls in turns, errors are relative unless said, and every sentence links to its numbers."
 )
 LINKS = 4
 """A claim about more cases points to the table."""

@@ -4,15 +4,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint format clean
+.PHONY: demo report test lint format clean
 
 demo: $(READY)
 	@$(BIN)/python -m matroot.experiments.demo
+	@echo && echo "The paper's numerical tests, a quick run of half a minute, as a page to look at:"
+	@$(BIN)/matroot bench --quick --fresh --out build/demo
+	@$(BIN)/matroot report build/demo/bench-cpu-float32.json --out $(CURDIR)/build/demo/report.html
+
+# The page of the committed results.
+report: $(READY)
+	$(BIN)/matroot report benchmarks/results/bench-*.json --out docs/report.html
 
 test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q -rs
 
 lint: $(READY)
 	$(BIN)/ruff check .

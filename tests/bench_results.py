@@ -10,7 +10,7 @@ SUITES = (
 )
 SHAPES = ("1 x 64 x 64", "64 x 48 x 48", "10 x 64 x 64", "16 x 128 x 128", "256 x 256 x 256", "4 x 256 x 256")
 PRESETS = ("mpa-lya", "mtp-lya", "ns", "ns-lya", "svd", "svd-lya", "svd-clip", "svd-pi", "svd-taylor", "svd-pade", "pi")
-EVERYONE = (*PRESETS, "auto", "eigh (exact gradient)", "eigh (autograd gradient)", "matrix_sqrth")
+EVERYONE = (*PRESETS, "auto", "eigh", "eigh autograd", "matrix_sqrth", "scipy")
 SOLVERS = ("minimax+krylov", "minimax+smith", "eigh", "mpa-lya", "mtp-lya", "ns", "ns converged")
 PACE = {"auto": 1.0, "mpa-lya": 2.6, "mtp-lya": 1.8, "ns": 4.5, "ns-lya": 3.0, "paper": 2.6, "pi": 0.9}
 ERRORS = {"mpa-lya": 4e-4, "paper": 4e-4, "mtp-lya": 8e-3, "ns": 2e-3, "ns-lya": 2e-3, "pi": 0.6}
@@ -63,12 +63,12 @@ def case(suite, contestant, parameters, time=None, errors=None, values=None, not
 
 def _scalar(chance, speed):
     z = [k / 50 - 0.99 for k in range(99)]
-    for contestant, key, count, rate in (("taylor", "degree", 11, 12), ("newton-schulz", "iterations", 5, 16)):
-        values = {"z": z, "error": [0.1 * abs(x) ** rate + 1e-16 for x in z]}
-        yield case("scalar", contestant, {key: count}, values=values)
-    for degree in (3, 5):
-        values = {"z": z, "error": [0.1 * abs(x / 1.1) ** (4 * degree + 2) + 1e-17 for x in z]}
-        yield case("scalar", "pade", {"degree": degree}, values=values)
+    settings = [("taylor", {"degree": 11}, 12), ("newton-schulz", {"iterations": 5}, 16)]
+    settings += [("pade", {"degree": degree}, 4 * degree + 2) for degree in (3, 5)]
+    for contestant, order, rate in settings:
+        error = [0.1 * abs(x) ** rate + 1e-16 for x in z]
+        value = [math.sqrt(1 - x) + e for x, e in zip(z, error, strict=True)]
+        yield case("scalar", contestant, order, values={"z": z, "value": value, "error": error})
 
 
 def _forward(chance, speed):
@@ -99,7 +99,7 @@ def _backward(chance, speed):
 
 def _errors(contestant):
     error = ERRORS.get(contestant, 4e-7)
-    return {"root": error, "gradient": 3 * error}
+    return {"root": error, "gradient": None if contestant == "scipy" else 3 * error}
 
 
 def _time(contestant, batch, n, speed, chance):
@@ -132,6 +132,8 @@ def _residuals(chance, speed):
         steps = list(range(1, 13))
         residual = [max(rate**k, 3e-7 * (1 + k / 9)) for k in steps]
         yield case("residuals", contestant, {}, values={"steps": steps, "residual": residual})
+    steps = list(range(1, 11))
+    yield case("residuals", "lyapunov", {}, values={"steps": steps, "residual": [8 * 0.99 ** (2**k) for k in steps]})
 
 
 def _pade(chance, speed):

@@ -14,8 +14,19 @@ from rich.console import Console
 
 import matroot
 from matroot.experiments import command, peers, problems
-from matroot.experiments.bench import backward, forward, racing, results, runner, scalar, suites, theory
+from matroot.experiments.bench import (
+    backward,
+    contestants,
+    forward,
+    racing,
+    runner,
+    scalar,
+    suites,
+    theory,
+    turns,
+)
 from matroot.experiments.bench.cases import Case, Group, Outcome, Settings
+from matroot.experiments.bench.format import read as checked
 
 QUICK = Settings(quick=True)
 FILE = "bench-cpu-float32.json"
@@ -63,8 +74,7 @@ def names(folder):
 
 def test_a_run_writes_what_the_format_asks_for(tmp_path):
     assert Fake().run(tmp_path / "new" / "folder") == 0
-    content = read(tmp_path / "new" / "folder")
-    assert results.damage(content) is None
+    content = checked(tmp_path / "new" / "folder" / FILE)[1]
     assert content["settings"] == {"device": "cpu", "dtype": "float32", "quick": True}
     assert content["command"] == "matroot bench --suite fake --device cpu --dtype float32 --quick"
     assert content["surroundings"]["matroot"] == matroot.__version__
@@ -138,19 +148,19 @@ def damaged(change):
 
 
 DAMAGES = {
-    "cut off": (lambda content: json.dumps(content)[:-9], "is damaged"),
+    "cut off": (lambda content: json.dumps(content)[:-9], "cut off"),
     "not an object": (lambda content: "[]", "field format"),
     "format": (damaged(lambda c: c.update(format="matroot-bench 2")), "field format"),
     "no cases": (damaged(lambda c: c.pop("cases")), "field cases"),
     "no note": (damaged(lambda c: c["cases"][1].pop("note")), r"field cases\[1\].note"),
-    "no case": (damaged(lambda c: c["cases"].insert(0, 3)), r"field cases\[0\].suite"),
+    "no case": (damaged(lambda c: c["cases"].insert(0, 3)), r"field cases\[0\] "),
     "text": (damaged(lambda c: c["cases"][0].update(errors={"root": "1"})), r"cases\[0\].errors.root"),
-    "infinite": (damaged(lambda c: c["cases"][0].update(values={"z": [1, math.inf]})), r"cases\[0\].values.z"),
+    "infinite": (damaged(lambda c: c["cases"][0].update(values={"z": [1, math.inf]})), "Infinity"),
     "time": (damaged(lambda c: c["cases"][0].update(milliseconds={"median": 1})), r"cases\[0\].milliseconds"),
-    "twice": (damaged(lambda c: c["cases"].append(c["cases"][0])), "another one"),
+    "twice": (damaged(lambda c: c["cases"].append(c["cases"][0])), "repeats"),
     "settings": (damaged(lambda c: c["settings"].update(quick=False)), "settings.quick = False"),
     "version": (damaged(lambda c: c["surroundings"].update(torch="1.0")), "surroundings.torch = '1.0'"),
-    "not text": (lambda content: "\udcff", "is damaged"),
+    "not text": (lambda content: "\udcff", "not JSON"),
 }
 
 
@@ -168,7 +178,7 @@ def test_a_file_that_is_not_ours_is_named_and_left_alone(name, tmp_path, capsys)
     assert "--fresh" in message
     assert (tmp_path / FILE).read_bytes() == before
     assert fake.run(tmp_path, fresh=True) == 0
-    assert results.damage(read(tmp_path)) is None
+    assert checked(tmp_path / FILE)
 
 
 def test_a_folder_that_cannot_be_made(tmp_path, capsys):
@@ -191,13 +201,14 @@ def test_a_full_disk_leaves_earlier_results(tmp_path, monkeypatch, capsys):
     Fake(two=KeyboardInterrupt()).run(tmp_path)
     before = (tmp_path / FILE).read_bytes()
     capsys.readouterr()
-    write = Path.write_text
+    write = Path.write_bytes
 
-    def full(path, text, **options):
-        write(path, text[:20], **options)
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def full(path, data):
+        write(path, data[:20])
+        if data:
+            raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     assert Fake().run(tmp_path) == 2
     assert f"cannot write {tmp_path / FILE}: No space left on device" in capsys.readouterr().err
     assert (tmp_path / FILE).read_bytes() == before
@@ -246,7 +257,7 @@ def test_no_colour(tmp_path, monkeypatch):
 @pytest.fixture
 def tiny(monkeypatch):
     """One call each, of few small matrices."""
-    monkeypatch.setattr(racing, "race", _one_call)
+    monkeypatch.setattr(racing, "take_turns", _one_call)
     make = racing.matrices
     for module in (racing, forward, backward, scalar):
         monkeypatch.setattr(module, "matrices", lambda batch, n: make(min(batch, 3), min(n, 12)))
@@ -257,7 +268,7 @@ def _one_call(works, rounds, device, patience):
     for name, work in works.items():
         try:
             work()
-            laps[name] = {"single": [1e-3, 2e-3], "back_to_back": [1e-3]}
+            laps[name] = [1e-3, 2e-3]
         except RuntimeError as error:
             failures[name] = str(error)
     return laps, failures
@@ -284,7 +295,8 @@ PARAMETERS = {
     "pade": {"degree", "inverse"},
 }
 VALUES = {
-    "scalar": {"z", "error"},
+    "forward": {"matrices"},
+    "scalar": {"z", "value", "error"},
     "residuals": {"steps", "residual"},
     "schemes": {"megabytes"},
     "accuracy": {"forward_products", "backward_products"},
@@ -297,16 +309,28 @@ VALUES = {
 def test_quick_cases_are_as_the_format_has_them(name, dtype, tmp_path, capsys):
     settings = Settings(dtype=dtype, quick=True)
     assert runner.run(settings, tmp_path, [name]) == 0, capsys.readouterr().err
-    content = json.loads((tmp_path / f"bench-cpu-{dtype}.json").read_text())
-    assert results.damage(content) is None
+    _, content = checked(tmp_path / f"bench-cpu-{dtype}.json")
     assert content["cases"]
     for case in content["cases"]:
         assert case["suite"] == name
         assert (case["milliseconds"] is None) == (name in WITHOUT_TIMES)
+        assert set(case["parameters"]) == PARAMETERS.get(name, set(case["parameters"]))
+        if case["contestant"] == "scipy":
+            assert case["errors"]["root"] < 1e-2
+            assert case["errors"].get("gradient") is None
+            assert case["note"] == contestants.VALUE_ALONE
+            continue
         assert ERRORS.get(name, set()) <= set(case["errors"])
         assert set(case["values"]) == VALUES.get(name, set())
-        assert set(case["parameters"]) == PARAMETERS.get(name, set(case["parameters"]))
         assert case["note"] is None
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+@pytest.mark.parametrize("name", suites.SUITES)
+def test_quick_cases_on_cuda(name, tmp_path, capsys):
+    assert runner.run(Settings("cuda", quick=True), tmp_path, [name]) == 0, capsys.readouterr().err
+    _, content = checked(tmp_path / "bench-cuda-float32.json")
+    assert {case["note"] for case in content["cases"]} <= {None, "left out: SciPy computes on the CPU"}
 
 
 @pytest.mark.parametrize("name", suites.SUITES)
@@ -324,10 +348,59 @@ def test_a_broken_method_is_caught(tmp_path, monkeypatch, capsys):
 
 def test_contestants_take_turns_in_alternating_order():
     order = []
-    entries = {name: (partial(order.append, name), lambda: ({}, {})) for name in "abc"}
-    racing.contest(entries, QUICK)
+    turns.take_turns({name: partial(order.append, name) for name in "abc"}, 2, "cpu", 1.0)
     firsts = [name for name, before in zip(order, [None, *order], strict=False) if name != before]
-    assert firsts == list("abcba")
+    assert firsts == list("abcbabc")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time passes only in calls, which are given as seconds."""
+    now = [0.0]
+
+    class Work:
+        def __init__(self, *takes):
+            self.takes, self.calls = list(takes), 0
+
+        def __call__(self):
+            now[0] += self.takes[min(self.calls, len(self.takes) - 1)]
+            self.calls += 1
+
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    return Work
+
+
+def test_slow_contestants_have_three_turns_and_quick_ones_all(clock):
+    works = {"slow": clock(20.0), "quick": clock(0.01)}
+    laps, failures = turns.take_turns(works, 8, "cpu", 1.0)
+    assert laps == {"slow": pytest.approx([20.0] * 3), "quick": pytest.approx([0.01] * 24)}
+    assert works["slow"].calls == 4
+    assert not failures
+
+
+def test_compiling_is_not_timed(clock):
+    laps, _ = turns.take_turns({"compiled": clock(30.0, 0.2)}, 4, "cpu", 10.0)
+    assert laps == {"compiled": pytest.approx([0.2] * 4)}
+
+
+def test_who_takes_long_on_a_cpu_is_left_out_and_says_why():
+    everyone = {c.name: c for c in contestants.everyone("root")}
+    assert "as long as svd" in everyone["svd-pade"].obstacle("cpu", 256, 256)
+    assert everyone["svd-pade"].obstacle("cuda", 256, 256) is None
+    for name in ("auto", "eigh", "svd", "mpa-lya", "ns"):
+        assert everyone[name].obstacle("cpu", 10000, 64) is None
+    assert everyone["scipy"].obstacle("cpu", 64, 64) is None
+    assert everyone["scipy"].obstacle("cpu", 64, 128)
+    assert "CPU" in everyone["scipy"].obstacle("cuda", 1, 8)
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("name", ["speed", "accuracy"])
+def test_without_scipy(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(contestants, "find_spec", lambda package: None)
+    assert runner.run(QUICK, tmp_path, [name]) == 0
+    notes = {case["note"] for case in read(tmp_path)["cases"] if case["contestant"] == "scipy"}
+    assert notes == {"left out: SciPy is not installed"}
 
 
 def test_one_contestant_that_fails_leaves_the_others():
@@ -372,7 +445,7 @@ def test_other_methods_have_no_approximant_and_no_bound():
 
 def test_both_roots_from_one_decomposition_are_the_two_roots():
     A, G = problems.covariances(3, 6), problems.symmetric(3, 6)
-    outputs, gradient = racing.step(peers.EighRoots.apply, A.clone().requires_grad_(), G)
+    outputs, gradient = racing.step(contestants.eigh("both"), A.clone().requires_grad_(), G)
     exact = racing.Exact(A, G, "both")
     for found, true in zip((*outputs, gradient), (*exact.outputs, exact.gradient), strict=True):
         torch.testing.assert_close(found, true)
@@ -383,7 +456,7 @@ def test_the_command(tmp_path, capsys):
     assert command.main(call) == 0
     assert {case["suite"] for case in read(tmp_path)["cases"]} == {"scalar", "residuals"}
     assert command.main(call) == 0
-    assert "13 of 13 groups are there" in capsys.readouterr().out
+    assert "14 of 14 groups are there" in capsys.readouterr().out
 
 
 def test_an_unknown_suite_lists_the_valid_ones(capsys):

@@ -2,14 +2,16 @@
 
 import base64
 import copy
+import errno
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
 from matroot.experiments import command
-from matroot.experiments.report import BadFileError, page, read, results, sections, words
+from matroot.experiments.report import ResultError, page, read, results, sections, words
 from matroot.experiments.report.plots import Axis, Series, plot, span, ticks
 
 from .bench_results import SUITES, case, document, save
@@ -100,7 +102,7 @@ def edited(path, value):
     ],
 )
 def test_wrong_fields_are_named(tmp_path, path, value, field):
-    with pytest.raises(BadFileError, match=re.escape(f"file.json: field {field} ")):
+    with pytest.raises(ResultError, match=re.escape(f"file.json: field {field} ")):
         loaded(tmp_path, edited(path, value))
 
 
@@ -108,7 +110,7 @@ def test_wrong_fields_are_named(tmp_path, path, value, field):
 def test_what_is_no_result_file(tmp_path, text):
     path = tmp_path / "file.json"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(BadFileError, match=r"file\.json: "):
+    with pytest.raises(ResultError, match=r"file\.json: "):
         read(path)
 
 
@@ -117,7 +119,7 @@ def test_a_file_cut_anywhere_is_refused(tmp_path):
     path = tmp_path / "file.json"
     for end in range(0, len(whole), 37):
         path.write_text(whole[:end])
-        with pytest.raises(BadFileError):
+        with pytest.raises(ResultError):
             read(path)
 
 
@@ -151,6 +153,22 @@ def test_unwritable_output(tmp_path, file, capsys):
         assert str(out) in capsys.readouterr().err
 
 
+def test_a_full_disk_leaves_the_earlier_page(tmp_path, file, monkeypatch, capsys):
+    out = tmp_path / "page.html"
+    out.write_text("earlier")
+    write = Path.write_bytes
+
+    def full(path, data):
+        write(path, data[:20])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert command.main(["report", str(file), "--out", str(out)]) == 1
+    assert f"{out}: No space left on device" in capsys.readouterr().err
+    assert out.read_text() == "earlier"
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
 def test_a_result_file_is_not_overwritten(tmp_path, capsys):
     path = save(tmp_path / "file.json")
     before = path.read_bytes()
@@ -168,6 +186,15 @@ def test_all_suites_appear(html):
         body = html.partition(f'<section id="suite-{suite}">')[2].partition("</section>")[0]
         assert '<svg class="plot"' in body, suite
         assert f'id="suite-{suite}-table"' in body
+
+
+def test_the_scalar_picture_has_the_root_and_the_papers_approximants(html):
+    body = html.partition('<section id="suite-scalar">')[2].partition("</section>")[0]
+    picture, errors = re.findall(r"<svg.*?</svg>", body, re.S)
+    for name in ("taylor degree=11", "pade degree=5", "newton-schulz iterations=5", "√(1-z)"):
+        assert f">{name}</text>" in picture
+    assert "pade degree=3" in errors
+    assert "pade degree=3" not in picture
 
 
 def test_plots_have_text_and_content(html):
@@ -279,13 +306,20 @@ def test_padé_on_the_scalar_is_computed(tmp_path):
         found["cases"].append(case("scalar", contestant, {"degree": 5}, values={"z": [0.1, 0.5, 0.9], "error": error}))
     _, closest = words.claims("scalar", loaded(tmp_path, found))
     assert closest.text == "A Padé approximant is the closest at 2 of 3 values of z."
+    for contestant, order, error in (
+        ("taylor", {"degree": 11}, [1, 1, 0.2]),
+        ("newton-schulz", {"iterations": 5}, [1, 1e-4, 1]),
+    ):
+        found["cases"].append(case("scalar", contestant, order, values={"z": [0.1, 0.5, 0.9], "error": error}))
+    *_, settings = words.claims("scalar", loaded(tmp_path, found))
+    assert "Padé [5,5] is the closest at 2 of 3; the errors at z = 0.9 are 0.01 (pade degree=5), 0.2" in settings.text
 
 
 def test_where_the_default_is_slower(tmp_path):
     found = document(suites=())
     for n, ours, theirs in ((8, 2.0, 1.0), (64, 1.0, 4.0)):
         found["cases"].append(case("dimension", "auto", {"n": n}, ours))
-        found["cases"].append(case("dimension", "eigh (exact gradient)", {"n": n}, theirs))
+        found["cases"].append(case("dimension", "eigh", {"n": n}, theirs))
     texts = [claim.text for claim in words.summary(loaded(tmp_path, found))]
     assert "between 0.5 (matrices 8 x 8) and 4 (matrices 64 x 64)" in texts[-1]
     assert texts[-1].endswith("slower for matrices 8 x 8.")
@@ -298,6 +332,60 @@ def test_shapes_are_named_with_their_outputs(tmp_path):
             found["cases"].append(case("applications", contestant, {"shape": "64 x 48 x 48", "output": output}, time))
     (claim,) = words.claims("applications", loaded(tmp_path, found))
     assert "faster than Newton-Schulz only for shape 64 x 48 x 48 (root) (1 of 2)" in claim.text
+
+
+def test_residuals_stand_next_to_the_papers(tmp_path):
+    found = document(suites=())
+    values = {"steps": [5, 6, 7, 8, 9], "residual": [0.5, 0.1, 2e-2, 3e-4, 1e-6]}
+    found["cases"].append(case("residuals", "lyapunov", {}, values=values))
+    (claim,) = words.claims("residuals", loaded(tmp_path, found))
+    assert "after 5, 6, 7 and 8 iterations: 0.5, 0.1, 0.02 and 3.0·10⁻⁴; in the paper 0.354, 0.041" in claim.text
+    assert claim.text.endswith("It is below 10⁻⁵ from 9 iterations on; in the paper from 8.")
+
+
+def test_accuracy_names_the_exceptions_and_who_has_no_number(tmp_path):
+    found = document(suites=())
+    for spectrum, condition, ours, theirs in (
+        ("log", 1e3, 1e-3, 1e-2),
+        ("log", 1e6, 0.3, 0.1),
+        ("low-rank", 1e3, 0.2, None),
+    ):
+        for contestant, error in (("mpa-lya", ours), ("ns", theirs)):
+            parameters = {"spectrum": spectrum, "condition": condition}
+            found["cases"].append(case("accuracy", contestant, parameters, errors={"root": error}))
+    regular, singular, closer = (claim.text for claim in words.claims("accuracy", loaded(tmp_path, found)))
+    assert regular == "Largest error of the root on matrices of condition up to 1.0·10⁶: ns 0.1 and mpa-lya 0.3."
+    assert singular == "Largest error of the root on singular matrices: mpa-lya 0.2; not always a number: ns."
+    assert closer.endswith("than Newton-Schulz for 1 of 2 kinds; not for log of condition 1.0·10⁶.")
+
+
+def test_the_papers_method_against_a_decomposition(tmp_path):
+    found = document(suites=())
+    for n, ours, theirs in ((16, 3.0, 1.0), (64, 2.0, 4.0)):
+        for contestant, time in (("paper", ours), ("eigh", theirs)):
+            found["cases"].append(case("speed", contestant, {"batch": 2, "n": n}, time))
+    (claim,) = words.claims("speed", loaded(tmp_path, found))
+    assert claim.text.endswith("faster than torch.linalg.eigh only for the shapes 2 matrices 64 x 64 (1 of 2).")
+
+
+def test_the_cost_of_the_inverse_root(tmp_path):
+    found = document(suites=())
+    for inverse, time in ((False, 2.0), (True, 3.0)):
+        found["cases"].append(case("backward", "lyapunov", {"iterations": 8, "inverse": inverse}, time))
+    (claim,) = words.claims("backward", loaded(tmp_path, found))
+    assert "the inverse root takes 1.5 times as long as the root" in claim.text
+
+
+def test_values_alone_are_no_rivals(tmp_path):
+    found = document(suites=())
+    for contestant, time in (("auto", 2.0), ("eigh", 3.0), ("scipy", 1.0)):
+        found["cases"].append(case("dimension", contestant, {"n": 8}, time, {"root": 1e-7}))
+    (claim,) = words.claims("dimension", loaded(tmp_path, found))
+    assert "the default is the fastest everywhere" in claim.text
+
+
+def test_every_suite_of_the_paper_has_its_statement():
+    assert all(section.paper for section in sections.SECTIONS.values())
 
 
 def test_ctrl_c(monkeypatch, file):

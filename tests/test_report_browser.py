@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium on PATH
 FRAMES = """<!doctype html><meta charset="utf-8"><pre id="found"></pre>
 <iframe style="width:380px;height:800px;border:0" srcdoc="{0}"></iframe>
 <iframe style="width:1400px;height:800px;border:0" srcdoc="{0}"></iframe>
+<iframe style="width:1046px;height:800px;border:0" srcdoc="{1}"></iframe>
 <script>
 addEventListener("load", () => {{
   const found = [...document.querySelectorAll("iframe")].map(frame => {{
@@ -55,18 +56,20 @@ def report(tmp_path):
     return page([one, two])
 
 
-def test_plots_are_seen_on_phone_and_desk(tmp_path, report):
+def test_plots_are_seen_on_phone_desk_and_paper(tmp_path, report):
     path = tmp_path / "frames.html"
-    path.write_text(FRAMES.format(html.escape(report)), encoding="utf-8")
+    # A4 across, less its margins.
+    printed = report.replace("@media print", "@media all")
+    path.write_text(FRAMES.format(html.escape(report), html.escape(printed)), encoding="utf-8")
     done = browse(tmp_path, "--window-size=1500,900", "--virtual-time-budget=10000", "--dump-dom", path.as_uri())
     assert "CONSOLE" not in done.stderr, done.stderr
     text = re.search(r'<pre id="found">(.+?)</pre>', done.stdout, re.S)
     assert text, done.stderr
     frames = json.loads(html.unescape(text[1]))
-    for frame, width in zip(frames, (380, 1400), strict=True):
+    for frame, width in zip(frames, (380, 1400, 1046), strict=True):
         assert frame["fetched"] == []
         assert width - 20 <= frame["width"] <= width
-        assert frame["scroll"] <= frame["width"], "the page scrolls sideways"
+        assert frame["scroll"] <= frame["width"], "the page is wider than the window"
         assert len(frame["plots"]) >= 2 * len(SUITES)
         for one in frame["plots"]:
             assert one["shown"]

@@ -13,6 +13,7 @@ Record = dict[str, Any]
 
 WRONG = "wrong answer: "
 FAILED = "failed: "
+LEFT_OUT = "left out: "
 
 
 @dataclass(frozen=True)
@@ -25,13 +26,13 @@ class Settings:
 
     @property
     def rounds(self) -> int:
-        """Turns of every contestant; at least two, so that the order is turned round once."""
-        return 2 if self.quick else 8
+        """Turns of a quick contestant."""
+        return 3 if self.quick else 12
 
     @property
     def patience(self) -> float:
-        """Seconds after which a contestant gets no more turns."""
-        return 0.25 if self.quick else 1.0
+        """Seconds after which a contestant gets no more turns than the fewest."""
+        return 1.0
 
     @property
     def eps(self) -> float:

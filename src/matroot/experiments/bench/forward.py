@@ -1,6 +1,7 @@
 """Forward error against time: degrees and iterations of the truncated methods next to the exact ones."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -8,70 +9,72 @@ from torch import Tensor
 
 import matroot
 
-from ...methods import Eigen, Method, Minimax, NewtonSchulz, Pade, Taylor
+from ...methods import NewtonSchulz, Pade, Taylor
 from ..peers import EighRoot
 from ..problems import distance
 from .cases import Case, Group, Outcome, Settings
-from .contestants import Contestant
+from .contestants import Contestant, auto, eigh
 from .racing import DISTINCT, Check, Work, both_ways, contest, matrices
 from .theory import value_bound, whitening_bound
 
 
 def forward(settings: Settings) -> Iterator[Group]:
-    """Roots and inverse roots of 10000 (quick: 200) covariances 64 x 64, without gradients.
+    """Roots and inverse roots of 10000 covariances 64 x 64 (on the CPU 1000, quick 64), without gradients.
 
     Errors are means: "mae" over entries, "nrmse" over matrices of the relative Frobenius distance, "whitening" of
     |singular values of A^(-1/2) X - 1| with A = X X^T.
     """
     for inverse in (False, True):
-        choices = _choices(settings.quick)
-        cases = tuple(Case("forward", name, {**order, "inverse": inverse}) for name, _, order in choices)
-        yield Group(cases, partial(_forward, settings, cases, [method for _, method, _ in choices], inverse))
+        field = [
+            (Case("forward", contestant.name, {**order, "inverse": inverse}), contestant)
+            for contestant, order in _field(settings.quick, inverse)
+        ]
+        yield Group(tuple(case for case, _ in field), partial(_forward, settings, field, inverse))
 
 
-def _choices(quick: bool) -> list[tuple[str, Method, dict[str, int]]]:
-    """Names, methods and parameters; "auto" stands for either of the methods it chooses from."""
-    found: list[tuple[str, Method, dict[str, int]]] = []
-    found += [("taylor", Taylor(degree=d), {"degree": d}) for d in ((6, 11, 18) if quick else range(6, 19))]
-    found += [("pade", Pade(degree=d), {"degree": d}) for d in ((3, 5, 9) if quick else range(3, 10))]
-    found += [
-        ("newton-schulz", NewtonSchulz(iterations=k), {"iterations": k}) for k in ((3, 5, 7) if quick else range(3, 8))
-    ]
-    return [*found, ("auto", Minimax(), {}), ("eigh", Eigen(), {})]
+def _field(quick: bool, inverse: bool) -> Iterator[tuple[Contestant, dict[str, int]]]:
+    output, function = ("inverse", matroot.invsqrtm) if inverse else ("root", matroot.sqrtm)
+    for key, methods in (
+        ("degree", [Taylor(degree=d) for d in ((6, 11, 18) if quick else range(6, 19))]),
+        ("degree", [Pade(degree=d) for d in ((3, 5, 9) if quick else range(3, 10))]),
+        ("iterations", [NewtonSchulz(iterations=k) for k in ((3, 5, 7) if quick else range(3, 8))]),
+    ):
+        for method in methods:
+            yield Contestant(method.name, partial(function, method=method), method), {key: getattr(method, key)}
+    yield auto(output), {}
+    yield eigh(output), {}
 
 
-def _forward(settings: Settings, cases: tuple[Case, ...], methods: list[Method], inverse: bool) -> list[Outcome]:
-    A = settings.place(matrices(200 if settings.quick else 10000, 64)[0])
+def _forward(settings: Settings, field: list[tuple[Case, Contestant]], inverse: bool) -> list[Outcome]:
+    number = 64 if settings.quick else 10000 if settings.device == "cuda" else 1000
+    A = settings.place(matrices(number, 64)[0])
     sample = A[:DISTINCT]
-    wide = sample.double()
-    true, values = EighRoot.apply(inverse, wide), torch.linalg.eigvalsh(wide).cpu()
+    # What is exact is computed on the CPU: CUDA decomposes matrices of this size one by one.
+    wide = sample.double().cpu()
+    true, values = EighRoot.apply(inverse, wide), torch.linalg.eigvalsh(wide)
     entries: dict[str, tuple[Work, Check]] = {}
-    function = matroot.invsqrtm if inverse else matroot.sqrtm
-    for case, method in zip(cases, methods, strict=True):
-        root = {"auto": function, "eigh": partial(EighRoot.apply, inverse)}.get(
-            case.contestant, partial(function, method=method)
-        )
+    for case, c in field:
 
-        def check(root=root, method=method):
-            return _errors(method, root(sample), wide, true, values, settings.eps, inverse)
+        def check(c=c):
+            return _errors(c, c.function(sample), wide, true, values, settings.eps, inverse)
 
-        entries[case.name] = partial(root, A), check
+        entries[case.name] = partial(c.function, A), check
     with torch.no_grad():
         found = contest(entries, settings)
-    return [found[case.name] for case in cases]
+    return [replace(found[case.name], values={"matrices": number}) for case, _ in field]
 
 
 def _errors(
-    method: Method, found: Tensor, wide: Tensor, true: Tensor, values: Tensor, eps: float, inverse: bool
+    contestant: Contestant, found: Tensor, wide: Tensor, true: Tensor, values: Tensor, eps: float, inverse: bool
 ) -> tuple[dict[str, float], dict[str, float]]:
-    found = found.double()
+    found = found.double().cpu()
     errors = {"mae": (found - true).abs().mean().item(), "nrmse": distance(found, true).mean().item()}
-    bounds = {"nrmse": value_bound(method, values, eps, inverse)}
+    bounds = {"nrmse": value_bound(contestant.method, values, eps, inverse)}
     if inverse:
         # The squares of the singular values, without the data.
         squares = torch.linalg.eigvalsh(found @ wide @ found.mT)
         errors["whitening"] = (squares.clamp_min(0).sqrt() - 1).abs().mean().item()
-        bounds["whitening"] = whitening_bound(method, values, eps)
+        bounds["whitening"] = whitening_bound(contestant.method, values, eps)
     return errors, {name: bound for name, bound in bounds.items() if bound is not None}
 
 

@@ -1,17 +1,18 @@
 """Contestants on the same matrices: times side by side, errors against a float64 eigendecomposition."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from ..peers import EighRoot
 from ..problems import covariances, distance, symmetric
-from ..timing import race, reason, spread
-from .cases import FAILED, Case, Group, Outcome, Settings
-from .contestants import Contestant
+from ..timing import reason, spread
+from .cases import FAILED, LEFT_OUT, Case, Group, Outcome, Settings
+from .contestants import VALUE_ALONE, Contestant
 from .theory import gradient_bound, value_bound
+from .turns import take_turns
 
 CHECKED = 16
 """Matrices of a batch whose errors are measured where times are what matters."""
@@ -33,15 +34,12 @@ def matrices(batch: int, n: int) -> tuple[Tensor, Tensor]:
 
 
 def contest(entries: Mapping[str, tuple[Work, Check]], settings: Settings) -> dict[str, Outcome]:
-    """Times, errors and bounds of all entries; one that fails says so in its note, and the others go on.
-
-    The order is turned round after each round. An entry so slow that its first turn uses up the patience has no other.
-    """
+    """Times, errors and bounds of all entries; one that fails says so in its note, and the others go on."""
     works = {name: work for name, (work, _) in entries.items()}
-    laps, failures = race(works, settings.rounds, settings.device, settings.patience)
+    laps, failures = take_turns(works, settings.rounds, settings.device, settings.patience)
     outcomes: dict[str, Outcome] = {}
     for name, (_, check) in entries.items():
-        time = spread(laps[name]["single"]) if name in laps and name not in failures else None
+        time = spread(laps[name]) if name in laps else None
         try:
             errors, bounds = check()
         except Exception as error:
@@ -55,31 +53,39 @@ def contest(entries: Mapping[str, tuple[Work, Check]], settings: Settings) -> di
 def both_ways(
     field: Sequence[tuple[Case, Contestant]], settings: Settings, batch: int, n: int, output: str = "root"
 ) -> Group:
-    """A group that times a forward and backward pass of ``output`` for ``batch`` matrices of size ``n``."""
+    """A group that times a forward and backward pass of ``output`` for ``batch`` matrices of size ``n``.
+
+    Contestants without a gradient are timed without one, and say so; so do those that are left out.
+    """
 
     def outcomes() -> list[Outcome]:
         A, G = (settings.place(T) for T in matrices(batch, n))
         X = A.clone().requires_grad_()
         exact = Exact(A[:CHECKED], G[:CHECKED], output)
+        notes = {case.name: _note(c, settings.device, batch, n) for case, c in field}
         entries: dict[str, tuple[Work, Check]] = {}
         for case, c in field:
-            if not _too_large(c, batch, n):
-                entries[case.name] = (lambda c=c: step(c.function, X, G), lambda c=c: exact.check(c, settings.eps))
+            if not (notes[case.name] or "").startswith(LEFT_OUT):
+                entries[case.name] = (lambda c=c: step(c, X, G), lambda c=c: exact.check(c, settings.eps))
         found = contest(entries, settings)
-        left_out = Outcome(note="left out: it keeps a matrix for every eigenvector")
-        return [found.get(case.name, left_out) for case, _ in field]
+        measured = {name: found.get(name, Outcome()) for name in notes}
+        return [replace(outcome, note=outcome.note or notes[name]) for name, outcome in measured.items()]
 
     return Group(tuple(case for case, _ in field), outcomes)
 
 
-def _too_large(contestant: Contestant, batch: int, n: int) -> bool:
-    return contestant.name == "pi" and batch * n**3 > 1 << 26
+def _note(contestant: Contestant, device: str, batch: int, n: int) -> str | None:
+    if obstacle := contestant.obstacle(device, batch, n):
+        return LEFT_OUT + obstacle
+    return None if contestant.differentiable else VALUE_ALONE
 
 
-def step(function: Callable[[Tensor], Any], X: Tensor, G: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
-    """The outputs, and the gradient of the sum of their products with ``G``; ``X`` requires one."""
-    outputs = function(X)
+def step(contestant: Contestant, X: Tensor, G: Tensor) -> tuple[tuple[Tensor, ...], Tensor | None]:
+    """The outputs, and the gradient of the sum of their products with ``G`` where there is one; ``X`` requires it."""
+    outputs = contestant.function(X)
     outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    if not contestant.differentiable:
+        return outputs, None
     return outputs, torch.autograd.grad(outputs, X, (G,) * len(outputs))[0]
 
 
@@ -91,21 +97,20 @@ class Exact:
         self.A, self.G = A, G
         self.inverses = {"root": (False,), "inverse": (True,), "both": (False, True)}[output]
         wide = A.double().requires_grad_()
-        self.outputs, self.gradient = step(
-            lambda A: tuple(EighRoot.apply(i, A) for i in self.inverses), wide, G.double()
-        )
+        self.outputs = tuple(EighRoot.apply(inverse, wide) for inverse in self.inverses)
+        self.gradient = torch.autograd.grad(self.outputs, wide, (G.double(),) * len(self.outputs))[0]
         self.values = torch.linalg.eigvalsh(A.double()).cpu()
 
     def check(self, contestant: Contestant, eps: float) -> tuple[dict[str, float | None], dict[str, float]]:
         """Largest errors in the batch, and bounds where there are some; "root" is the root asked for if it is one."""
-        outputs, gradient = step(contestant.function, self.A.clone().requires_grad_(), self.G)
+        outputs, gradient = step(contestant, self.A.clone().requires_grad_(), self.G)
         errors: dict[str, float | None] = {}
         bounds: dict[str, float | None] = {}
         for inverse, found, true in zip(self.inverses, outputs, self.outputs, strict=True):
             name = "inverse" if inverse and len(self.inverses) > 1 else "root"
             errors[name] = worst(found, true)
             bounds[name] = value_bound(contestant.method, self.values, eps, inverse)
-        errors["gradient"] = worst(gradient, self.gradient)
+        errors["gradient"] = None if gradient is None else worst(gradient, self.gradient)
         if contestant.exact:
             bounds["gradient"] = gradient_bound(self.values, eps)
         return errors, {name: bound for name, bound in bounds.items() if bound is not None}

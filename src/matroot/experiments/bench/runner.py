@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .cases import FAILED, WRONG, Group, Record, Settings
-from .results import ResultError, command_of, load, path_of, require_writable, save, start
+from .format import ResultError
+from .results import command_of, load, path_of, require_writable, save, start
 from .suites import SUITES
 
 Suites = Mapping[str, Callable[[Settings], Iterator[Group]]]

@@ -10,6 +10,7 @@ import matroot
 
 from ...methods import Method, NewtonSchulz, Pade, Taylor
 from ...methods.minimax import _iterate, _scale, ladder
+from ..problems import covariances
 from .cases import Case, Group, Outcome, Settings
 from .racing import matrices
 from .theory import approximant
@@ -19,7 +20,7 @@ POINTS = 199
 
 
 def scalar(settings: Settings) -> Iterator[Group]:
-    """|approximant - sqrt(1 - z)| on |z| < 1, in float64 whatever the dtype."""
+    """Approximants on |z| < 1 and their distances from sqrt(1 - z), in float64 whatever the dtype."""
     for method, parameters in (
         *((Taylor(degree=d), {"degree": d}) for d in (6, 11, 18)),
         *((NewtonSchulz(iterations=k), {"iterations": k}) for k in (3, 5, 7)),
@@ -33,7 +34,8 @@ def _scalar(method: Method) -> list[Outcome]:
     x = 1 - z
     # The closed form of Pade's approximant holds for z >= 0 only.
     found = _pade(method.degree, z) if isinstance(method, Pade) else approximant(method, x)
-    return [Outcome(values={"z": z.tolist(), "error": (found - x.sqrt()).abs().tolist()})]
+    error = (found - x.sqrt()).abs()
+    return [Outcome(values={"z": z.tolist(), "value": found.tolist(), "error": error.tolist()})]
 
 
 def _pade(degree: int, z: Tensor) -> Tensor:
@@ -43,7 +45,11 @@ def _pade(degree: int, z: Tensor) -> Tensor:
 
 
 def residuals(settings: Settings) -> Iterator[Group]:
-    """Mean ||S^2 - A||/||A|| of covariances after 1, 2, ... steps: degrees or iterations."""
+    """Mean ||S^2 - A||/||A|| of covariances after 1, 2, ... steps: degrees or iterations.
+
+    "lyapunov" is the paper's measure of the backward pass, the mean ||B - I||, on covariances of 200 samples: what
+    those are that the paper took is not known.
+    """
     most = 6 if settings.quick else 18
     makers: dict[str, tuple[Callable[[int], Method], int]] = {
         "taylor": (lambda k: Taylor(degree=k), most),
@@ -53,6 +59,7 @@ def residuals(settings: Settings) -> Iterator[Group]:
     for name, (make, last) in makers.items():
         yield Group((Case("residuals", name, {}),), partial(_residuals, settings, make, last))
     yield Group((Case("residuals", "minimax", {}),), partial(_minimax_residuals, settings))
+    yield Group((Case("residuals", "lyapunov", {}),), partial(_sign_residuals, settings))
 
 
 def _covariances(settings: Settings) -> Tensor:
@@ -75,6 +82,17 @@ def _minimax_residuals(settings: Settings) -> list[Outcome]:
     steps = list(range(1, len(schedule) + 1))
     found = [_iterate(A / theta, square / theta**2, schedule[:k], "sqrt")[0] * theta.sqrt() for k in steps]
     return [_outcome(steps, [matroot.residual(A, root) for root in found])]
+
+
+def _sign_residuals(settings: Settings) -> list[Outcome]:
+    """Of B <- B (3I - B^2)/2 from a Pade root, normalised as ``Lyapunov`` does."""
+    A = settings.place(covariances(4 if settings.quick else 1000, 64, samples=200))
+    B = matroot.sqrtm(A, Pade()) / torch.linalg.matrix_norm(A, keepdim=True).sqrt()
+    eye, steps, found = torch.eye(64, dtype=B.dtype, device=B.device), list(range(1, 10)), []
+    for _ in steps:
+        B = 1.5 * B - 0.5 * B @ B @ B
+        found.append(torch.linalg.matrix_norm(B - eye))
+    return [_outcome(steps, found)]
 
 
 def _outcome(steps: list[int], residuals: list[Tensor]) -> Outcome:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..solver import SHAPES
 from .cases import Case, Group, Settings
-from .contestants import Contestant, auto, eigh, everyone, paper
+from .contestants import HEAVY, Contestant, auto, eigh, everyone, paper, scipy
 from .racing import both_ways
 
 BATCHES = (1, 4, 16, 64, 256, 1024)
@@ -41,12 +41,16 @@ def applications(settings: Settings) -> Iterator[Group]:
     """The shapes and outputs of the paper's applications."""
     for (number, n), output in (APPLICATIONS[0], ((2, 32), "both")) if settings.quick else APPLICATIONS:
         parameters = {"shape": f"{number} x {n} x {n}", "output": output}
-        yield both_ways(_field("applications", parameters, everyone(output)), settings, number, n, output)
+        field = _field("applications", parameters, everyone(output))
+        # In minutes much is lost by Ctrl-C: two groups, with neighbours, who are alike, apart.
+        halves = (field[::2], field[1::2]) if settings.device == "cpu" and number * n**3 > HEAVY else (field,)
+        for part in halves:
+            yield both_ways(part, settings, number, n, output)
 
 
 def speed(settings: Settings) -> Iterator[Group]:
-    """The default next to a decomposition and the paper."""
-    contestants = [auto("root"), eigh("root"), paper()]
+    """The default next to a decomposition, the paper, and SciPy where there is little to do."""
+    contestants = [auto("root"), eigh("root"), paper(), scipy()]
     for number, n in ((4, 16), (2, 32)) if settings.quick else SHAPES:
         yield both_ways(_field("speed", {"batch": number, "n": n}, contestants), settings, number, n)
 

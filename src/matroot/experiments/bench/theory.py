@@ -59,10 +59,12 @@ def value_bound(method: Method | None, values: Tensor, eps: float, inverse: bool
     return 1.05 * truncation + TRUNCATED * eps
 
 
-def whitening_bound(method: Method, values: Tensor, eps: float) -> float | None:
+def whitening_bound(method: Method | None, values: Tensor, eps: float) -> float | None:
     """The same for the mean of |singular values of A^(-1/2) X - 1|, where A = X X^T."""
     if isinstance(method, Eigen | Minimax):
         return value_bound(method, values, eps, inverse=True)
+    if method is None:
+        return None
     x = values / torch.linalg.vector_norm(values, dim=-1, keepdim=True)
     return 1.05 * (approximant(method, x, inverse=True) * x.sqrt() - 1).abs().mean().item() + TRUNCATED * eps
 

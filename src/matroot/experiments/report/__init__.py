@@ -4,8 +4,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..bench.format import ResultError as ResultError
+from ..files import write_whole
 from .page import page as page
-from .results import BadFileError as BadFileError
 from .results import Results as Results
 from .results import read as read
 
@@ -19,7 +20,7 @@ def write(paths: Sequence[Path], out: Path) -> int:
             return 2
         try:
             found.append(read(path))
-        except BadFileError as error:
+        except ResultError as error:
             print(f"matroot report: {error}", file=sys.stderr)
             status = 1
     if not found:
@@ -27,7 +28,7 @@ def write(paths: Sequence[Path], out: Path) -> int:
         return 1
     try:
         # JSON may spell halves of characters, which UTF-8 has no bytes for.
-        out.write_bytes(page(found).encode("utf-8", "replace"))
+        write_whole(out, page(found).encode("utf-8", "replace"))
     except OSError as error:
         print(f"matroot report: {out}: {error.strerror or error}", file=sys.stderr)
         return 1

@@ -7,12 +7,18 @@ from importlib.resources import files as resources
 from typing import Any
 
 from . import words
+from .claim import Claim
 from .phrases import number
+from .pictures import Picture
 from .plots import plot, span
 from .results import Case, Results, named, suites
-from .sections import SECTIONS, Picture, section
-from .words import Claim
+from .sections import SECTIONS, section
 
+INTRODUCTION = (
+    "What matroot bench measured on these machines, next to what the paper reports: Song, Sebe, Wang, <cite>Fast"
+    " Differentiable Matrix Square Root and Inverse Square Root</cite>. The default is matroot called without a method."
+    " Times are medians of calls in turns, errors are relative unless said, and every sentence links to its numbers."
+)
 LINKS = 4
 """A claim about more cases points to the table."""
 FEW = 12
@@ -33,7 +39,8 @@ def page(files: Sequence[Results]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>matroot: {escape('; '.join(one.name for one in shown))}</title>\n"
         f"<style>\n{style}</style>\n</head>\n<body>\n"
-        f"<header><h1>Matrix square roots, measured</h1></header>\n<main>\n{_summary(shown, places)}\n"
+        f"<header><h1>Matrix square roots, measured</h1>\n<p>{INTRODUCTION}</p></header>\n"
+        f"<main>\n{_summary(shown, places)}\n"
         f'<nav aria-label="Sections"><ul>{links}<li><a href="#machines">Machines and files</a></li></ul></nav>\n'
         + "\n".join(_section(s, shown, places) for s in order)
         + f"\n{_machines(shown)}\n</main>\n</body>\n</html>\n"
@@ -57,14 +64,13 @@ def joined(suite: str, files: Iterable[Results]) -> list[str]:
 
 
 def _summary(files: Sequence[Results], places: Places) -> str:
-    cards = "".join(_card(one, words.summary(one), places) for one in files)
+    quick = "A quick run: fewer and smaller matrices than the text says, and the numbers are rough."
+    rough = f'<p class="rough">{quick}</p>'
+    cards = "".join(_card(one, words.summary(one), places, rough if one.settings.get("quick") else "") for one in files)
     return f'<section aria-label="Summary"><div class="cards">{cards}</div></section>'
 
 
-def _card(one: Results, claims: Sequence[Claim], places: Places, missing: str = "") -> str:
-    rough = (
-        '<p class="rough">A quick run of few matrices: the numbers are rough.</p>' if one.settings.get("quick") else ""
-    )
+def _card(one: Results, claims: Sequence[Claim], places: Places, rough: str = "", missing: str = "") -> str:
     items = "".join(f"<li>{escape(claim.text)}{_links(claim, places)}</li>" for claim in claims)
     body = f"<ul>{items}</ul>" if items else f"<p>{escape(missing)}</p>"
     return f'<div class="card"><h3>{escape(one.name)}</h3>{rough}{body}</div>'
@@ -88,7 +94,7 @@ def _section(suite: str, files: Sequence[Results], places: Places) -> str:
     if what.paper:
         numbers = _paper_table(what.paper_numbers) if what.paper_numbers else ""
         paper = f'<div class="card paper"><h3>The paper says</h3><p>{escape(what.paper)}</p>{numbers}</div>'
-    cards = "".join(_card(one, words.claims(suite, one), places, _nothing(suite, one)) for one in files)
+    cards = "".join(_card(one, words.claims(suite, one), places, missing=_nothing(suite, one)) for one in files)
     figures = "".join(
         f'<div class="figures">{drawn}</div>'
         for k, picture in enumerate(what.pictures)
@@ -168,7 +174,9 @@ def _table(suite: str, files: Sequence[Results], places: Places) -> str:
     )
     head = "".join(f'<th scope="col" class="text">{escape(key)}</th>' for key in ("contestant", *parameters))
     head += "".join(
-        f'<th scope="col"{_first(k)}>{escape(label)}</th>' for cells in columns for k, (_, _, label) in enumerate(cells)
+        f'<th scope="col"{_kind(group, k)}>{escape(label)}</th>'
+        for cells in columns
+        for k, (group, _, label) in enumerate(cells)
     )
     rows = []
     for name in names:
@@ -181,8 +189,10 @@ def _table(suite: str, files: Sequence[Results], places: Places) -> str:
     return _framed(f"Numbers: {section(suite).title}", table, f"{places.suites[suite]}-table")
 
 
-def _first(k: int) -> str:
-    return ' class="first"' if k == 0 else ""
+def _kind(group: str, k: int) -> str:
+    """Of a cell: where a machine begins there is a line, and notes are text."""
+    kind = " ".join(["first"] * (k == 0) + ["wide"] * (group == "note"))
+    return f' class="{kind}"' if kind else ""
 
 
 def _columns(cases: Iterable[Case]) -> list[tuple[str, str, str]]:
@@ -202,8 +212,7 @@ def _columns(cases: Iterable[Case]) -> list[tuple[str, str, str]]:
 
 
 def _value(case: Case | None, group: str, key: str, k: int) -> str:
-    kind = " ".join(["first"] * (k == 0) + ["wide"] * (group == "note"))
-    start = f'<td class="{kind}">' if kind else "<td>"
+    start = f"<td{_kind(group, k)}>"
     if case is None:
         return f"{start}</td>"
     if group == "note":

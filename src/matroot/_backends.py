@@ -4,8 +4,8 @@
 torch      ordinary operations, one after another: everything, everywhere
 chunks     ``Eigen`` with ``Exact`` on the CPU, in chunks that stay in cache
 native     compiled code on the CPU: ``Minimax`` with ``Krylov`` or ``Smith``, real
-triton     one launch each way on a GPU, float32 and half types: ``Minimax`` with ``Smith`` up to n = 1024,
-           ``Taylor``, ``Pade`` and ``NewtonSchulz`` with ``Lyapunov`` up to 64
+triton     kernels on a GPU, one each way up to n = 64, float32 and half types: ``Minimax`` with ``Smith`` up to
+           n = 1024, ``Taylor``, ``Pade`` and ``NewtonSchulz`` with ``Lyapunov`` up to 64
 =========  ====================================================================================================
 """
 

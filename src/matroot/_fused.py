@@ -1,4 +1,4 @@
-"""The pipeline as one differentiable step: compiled code or chunks on the CPU, one launch each way on a GPU.
+"""The pipeline as one differentiable step: compiled code or chunks on the CPU, kernels on a GPU.
 
 What ``_inputs``, a method and ``_rule`` do one after another is done here in memory that stays in cache or on chip,
 and no matrix affects another.

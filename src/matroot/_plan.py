@@ -92,7 +92,7 @@ def _best(here: Situation, backend: str) -> tuple[Method, Gradient, str]:
     kernels = "triton" if here.device.type == "cuda" else "native"
     able = obstacle(kernels, here, Minimax(), Smith()) is None and backend != "torch"
     if able and here.device.type == "cuda":
-        return Minimax(), Smith(), "one launch each way"
+        return Minimax(), Smith(), "there are kernels for it"
     if here.device.type != "cpu":
         return Minimax(), Krylov(), f"products suit {here.device.type}, where decompositions wait for the host"
     if not able and backend != "native":

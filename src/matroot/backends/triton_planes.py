@@ -86,7 +86,7 @@ def multiply(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.const
 
 @triton.jit
 def multiply_both(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr):
-    """A tile of A B + B A: with small tiles in one go, which hides latency; there is no room for that with large ones."""
+    """A tile of A B + B A: of small tiles in one go, which hides latency; large ones leave no room for that."""
     if TILE > 32:
         found = multiply(A, B, i, j, SIZE, TILE, DEPTH) + multiply(B, A, i, j, SIZE, TILE, DEPTH)
     else:

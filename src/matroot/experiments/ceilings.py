@@ -12,12 +12,10 @@ from .timing import back_to_back, reason, replay
 
 Ceilings = dict[str, Any]
 
-SPLIT = 6
-"""bfloat16 products in one of float32, as the kernels make them."""
+SPLIT = 3
+"""Half products in one of float32, as the kernels make them for easy matrices."""
 TENSORS = 7
 """Tensors of the size of the input that a step moves at least: A, S, R forward, S, R, G and the gradient back."""
-LAUNCHES = 2
-"""Kernels in a step."""
 
 
 def ceilings(device: str = "cuda", small: bool = False) -> Ceilings:
@@ -68,10 +66,15 @@ def floors(batch: int, n: int, products: float, found: Ceilings) -> dict[str, fl
     """Microseconds that a step takes at least by launches, by arithmetic and by bytes."""
     flops, moved = work_of(batch, n, products)
     return {
-        "launches": LAUNCHES * (found["launch_in_a_graph_microseconds"] or 0.0),
+        "launches": launches(n) * (found["launch_in_a_graph_microseconds"] or 0.0),
         "arithmetic": 1e-6 * SPLIT * flops / found["bfloat16_teraflops"],
         "bytes": 1e-6 * moved / found["copy_terabytes_per_second"],
     }
+
+
+def launches(n: int) -> int:
+    """Kernels in a step: large matrices take one for every product."""
+    return 2 if n <= 64 else 27
 
 
 def work_of(batch: int, n: int, products: float) -> tuple[float, float]:

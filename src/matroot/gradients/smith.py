@@ -23,7 +23,8 @@ class Smith(ImplicitGradient):
     memory, which is what counts on a CPU and inside a kernel.
 
     rounds: of doubling; None: as many as each matrix needs and K from products alone, in compiled code on the
-        CPU and in kernels; 7 elsewhere, in float64 10.
+        CPU and in kernels; 7 elsewhere, in float64 10. Where B hardly reaches beyond its smallest possible
+        eigenvalue, 2, kernels solve the same equation by Chebyshev's iteration, in fewer products.
     """
 
     name = "smith"

@@ -116,17 +116,16 @@ def inverse(wanted: bool) -> Callable[[Case], bool]:
 
 
 def gain(cases: Sequence[Case]) -> list[Series]:
-    """The time of the others over the time of the default, a line a batch size."""
+    """The time of the others over the time of the default, against the multiplications of one product."""
     found: dict[str, list[Point]] = {}
     for ours in cases:
-        if ours.contestant != "auto" or not ours.time or not _is_number(ours.parameters.get("n")):
-            continue
         same = {k: ours.parameters.get(k) for k in ("batch", "n")}
-        for what, theirs in (("eigh", decomposition(cases, **same)), ("paper", find(cases, "paper", **same))):
+        if ours.contestant != "auto" or not ours.time or not all(_is_number(size) for size in same.values()):
+            continue
+        for name, theirs in (("eigh", decomposition(cases, **same)), ("paper", find(cases, "paper", **same))):
             if theirs and theirs.time:
-                label = f"{what}, batch {ours.parameters.get('batch')}"
-                found.setdefault(label, []).append((ours.parameters["n"], theirs.time / ours.time))
-    return [Series(name, sorted(points), k) for k, (name, points) in enumerate(sorted(found.items()))]
+                found.setdefault(name, []).append((same["batch"] * same["n"] ** 3, theirs.time / ours.time))  # type: ignore[operator]
+    return [Series(name, sorted(points), STYLES[name], joined=False) for name, points in found.items()]
 
 
 def work(case: Case) -> float | None:

@@ -19,6 +19,7 @@ class Section:
 
 MS = Axis("milliseconds")
 ERROR = Axis("error")
+WORK = Axis("batch x n x n x n")
 
 SECTIONS = {
     "speed": Section(
@@ -26,7 +27,7 @@ SECTIONS = {
         "Forward and backward of the root, for many shapes: how many times as long another solver takes. Above 1 the"
         " default is faster.",
         "The method of the paper, MPA-Lya, is faster than SVD at every batch size and in every dimension.",
-        pictures=(Picture("Time of others over time of the default", Axis("n"), Axis("times as long"), gain),),
+        pictures=(Picture("Time of others over time of the default", WORK, Axis("times as long"), gain),),
     ),
     "accuracy": Section(
         "Accuracy",
@@ -220,7 +221,7 @@ SECTIONS = {
         pictures=(
             Picture(
                 "Time against size of the problem",
-                Axis("batch x n x n x n"),
+                WORK,
                 MS,
                 by_contestant(lambda c: (work(c), c.time), joined=False),
             ),

@@ -1,11 +1,10 @@
 """Test matrices with known spectra, and the exact answers for them."""
 
-import math
-
 import torch
 from torch import Tensor
 
 import matroot
+from matroot.experiments.problems import spectrum
 
 
 def orthogonal(n: int, seed: int, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -28,25 +27,6 @@ def wishart(*shape: int, samples: int | None = None, seed: int = 0, dtype: torch
     generator = torch.Generator().manual_seed(seed)
     X = torch.randn(*shape, samples, dtype=dtype, generator=generator)
     return X @ X.mH / samples
-
-
-def spectrum(kind: str, n: int, kappa: float) -> Tensor:
-    """Eigenvalues in (0, 1] with condition number ``kappa`` (low-rank: half of them zero)."""
-    values = torch.ones(n, dtype=torch.float64)
-    if kind == "log":
-        values = torch.logspace(0, -math.log10(kappa), n, dtype=torch.float64)
-    elif kind == "clustered":
-        values[n // 2 :] = 1 / kappa
-    elif kind == "one-small":
-        values[-1] = 1 / kappa
-    elif kind == "one-large":
-        values[1:] = 1 / kappa
-    elif kind == "low-rank":
-        values = torch.logspace(0, -math.log10(kappa) / 2, n, dtype=torch.float64)
-        values[(n + 1) // 2 :] = 0
-    else:
-        raise ValueError(kind)
-    return values
 
 
 SPECTRA = ("log", "clustered", "one-small", "one-large", "low-rank")

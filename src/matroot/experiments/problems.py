@@ -23,16 +23,16 @@ def symmetric(batch: int, n: int, seed: int = 1) -> Tensor:
     return 0.5 * (G + G.mT)
 
 
-def with_spectrum(kind: str, batch: int, n: int, condition: float, seed: int = 0) -> Tensor:
-    """Float64 matrices with eigenvalues in (0, 1] and this condition number, in random bases.
+def spectrum(kind: str, n: int, condition: float) -> Tensor:
+    """Eigenvalues in (0, 1] with this condition number, float64.
 
     log: evenly spaced logarithms; clustered: half ones, half 1/condition; one-small, one-large: all equal but
     one; low-rank: logarithmic down to 1/sqrt(condition), a half of exact zeros.
     """
     values = torch.ones(n, dtype=torch.float64)
     if kind == "log":
-        values = torch.logspace(0, -math.log10(condition), n, dtype=torch.float64)
-    elif kind == "clustered":
+        return torch.logspace(0, -math.log10(condition), n, dtype=torch.float64)
+    if kind == "clustered":
         values[n // 2 :] = 1 / condition
     elif kind == "one-small":
         values[-1] = 1 / condition
@@ -43,9 +43,14 @@ def with_spectrum(kind: str, batch: int, n: int, condition: float, seed: int = 0
         values[(n + 1) // 2 :] = 0
     else:
         raise ValueError(f"unknown spectrum {kind!r}; known are {', '.join(SPECTRA[1:])}")
+    return values
+
+
+def with_spectrum(kind: str, batch: int, n: int, condition: float, seed: int = 0) -> Tensor:
+    """Float64 matrices of a spectrum in random bases."""
     random = torch.randn(batch, n, n, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
     U = torch.linalg.qr(random)[0]
-    A = (U * values) @ U.mT
+    A = (U * spectrum(kind, n, condition)) @ U.mT
     return 0.5 * (A + A.mT)
 
 

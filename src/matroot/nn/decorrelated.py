@@ -13,6 +13,7 @@ from .._tracing import full_precision
 from ..gradients import Gradient
 from ..methods import Method
 from ._batch_statistics import Group, add_to_diagonal, batch_statistics, ranks_of
+from ._printing import constructor_arguments
 from ._whitening_step import Recipe, fits, whiten
 
 Track = Literal["whitening", "covariance"]
@@ -119,9 +120,7 @@ class _DecorrelatedBatchNorm(nn.Module):
             return _transform(centred, *self.scaled(self.whitening_matrix().to(dtype)), x)
 
     def extra_repr(self) -> str:
-        shown = f"{self.num_features}, groups={self.groups}, eps={self.eps}, momentum={self.momentum}, "
-        shown += f"affine={self.affine}, track={self.track!r}, method={self.method!r}, gradient={self.gradient!r}"
-        return shown if self.process_group is None else f"{shown}, process_group={self.process_group!r}"
+        return constructor_arguments(self, group_size=None, device=None, dtype=None)
 
     def __deepcopy__(self, memo: dict) -> Self:
         memo[id(self.process_group)] = self.process_group  # cannot be copied, and should not be

@@ -11,6 +11,7 @@ from .._tracing import full_precision
 from ..gradients import Gradient
 from ..methods import Method
 from ._batch_statistics import BatchStatistics, add_to_diagonal, batch_statistics
+from ._printing import constructor_arguments
 
 
 class ZCAWhitening(nn.Module):
@@ -115,7 +116,7 @@ class ZCAWhitening(nn.Module):
         return self.transform(X)
 
     def extra_repr(self) -> str:
-        return f"{self.num_features}, eps={self.eps}, method={self.method!r}, gradient={self.gradient!r}"
+        return constructor_arguments(self, device=None, dtype=None)
 
     def _require(self, X: Tensor) -> None:
         if X.ndim != 2 or X.shape[1] != self.num_features:

@@ -63,7 +63,7 @@ def solve(S: Tensor, R: Tensor, GS: Tensor, GR: Tensor, out: Tensor, ridge: floa
             stream(streamed_solve.half_turn_kernel, stream.full, (scratch, marks))
             root = {"HAS_S": has["HAS_S"]}
             stream(streamed_solve.turn_kernel, stream.half, (scratch, facts, marks, inputs[2], n), root)
-        stream(streamed_solve.moments_kernel, stream.full + stream.half, (scratch, sums, marks, n))
+        stream(streamed_solve.survey_kernel, stream.full + stream.half, (scratch, sums, marks, n))
         stream(streamed_solve.begin_kernel, stream.half, (scratch, sums, marks, n))
         ends = (scratch, sums, facts, marks, out[part], n, ridge)
         for step in range(1, streamed_solve.STEPS.value + 1):

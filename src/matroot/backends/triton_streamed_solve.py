@@ -124,7 +124,7 @@ def turn_kernel(
 
 
 @triton.jit
-def moments_kernel(
+def survey_kernel(
     scratch, sums, left, n, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr, SLOTS: tl.constexpr
 ):  # fmt: skip
     """(mu R) C, and what moments of V are made of."""

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import matroot
+from matroot.backends.triton_launch import Row
 
 ROOT = Path(__file__).parent.parent
 
@@ -39,3 +40,40 @@ def test_kernels_are_imported_only_when_needed():
 
 def test_without_a_gpu_there_is_no_kernel():
     assert matroot.choose(torch.empty(2, 8, 8, device="meta")).gradient == matroot.Krylov()
+
+
+class Recorder:
+    """In the place of a kernel and of its compiled code: remembers how it was called."""
+
+    arg_names = ("x", "n", "SIZE", "LAST")
+
+    def __init__(self):
+        self.first, self.again = [], []
+
+    def __getitem__(self, grid):
+        def call(*arguments, **options):
+            (self.first if options else self.again).append((grid, arguments, options))
+            return self
+
+        return call
+
+
+def test_a_row_of_launches_compiles_once_for_a_layout():
+    kernel, whole = Recorder(), torch.zeros(9)
+    x, unaligned = whole[:4], whole[1:5]
+    for number in range(2):
+        Row({"SIZE": 8, "OTHER": 1}, (x,), 4).launch(kernel, 3, (x, number), LAST=True)
+    warps = {"num_warps": 4, "num_stages": 3}
+    assert kernel.first == [((3, 1, 1), (x, 0), {"SIZE": 8, "LAST": True} | warps)]
+    assert kernel.again == [((3, 1, 1), (x, 1, 8, True), {})]
+    for given, options, more, last in (
+        (unaligned, {"SIZE": 8}, 4, True),
+        (x, {"SIZE": 16}, 4, True),
+        (x, {"SIZE": 8}, 5, True),
+        (x, {"SIZE": 8}, 4, False),
+        (x.to(torch.float16), {"SIZE": 8}, 4, True),
+    ):
+        compiled = len(kernel.first)
+        Row(options, (given,), more).launch(kernel, 3, (given, 0), LAST=last)
+        assert len(kernel.first) == compiled + 1
+    assert len(kernel.again) == 1

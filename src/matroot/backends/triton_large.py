@@ -14,13 +14,13 @@ from torch import Tensor
 from . import triton_streamed_roots as streamed
 from . import triton_streamed_solve as streamed_solve
 from . import triton_tiles as tiles
-from .triton_launch import launch, multiprocessors, on_device
+from .triton_launch import Row, at, launch, multiprocessors, on_device
 from .triton_planes import BUFFERS, SUMS
 from .triton_roots import Schedules, precision
 from .triton_tiled_roots import tiled_roots_kernel
 from .triton_tiled_smith import tiled_smith_kernel
 
-_SCRATCH = 1 << 30
+_SCRATCH = 1 << 29
 """Bytes of scratch for easy matrices; larger batches take turns."""
 _TAYLOR = (0.0, 0.5, 0.375, 0.3125, 0.2734375)
 """Of (1 - e)^(-1/2) - 1 in powers of e."""
@@ -31,47 +31,51 @@ def roots(A: Tensor, S: Tensor, R: Tensor, ridge: float, widest: float, schedule
     n, strides = A.shape[-1], A.stride()
     left = torch.empty(len(A), dtype=torch.int32, device=A.device)
     table = on_device(A.device, _steps(schedules))
-    for part in _parts(A):
-        stream = _Stream(A[part], 2)
-        first, scratch, sums, facts, marks = A[part], stream.scratch, stream.sums, stream.facts, left[part]
-        lanes = {"LANES": 1 << (n - 1).bit_length()}
-        stream(streamed.scale_kernel, stream.half, (first, scratch, facts, marks, n, *strides, ridge), lanes, strides)
-        stream(streamed.square_kernel, stream.half, (scratch, sums, marks))
-        stream(streamed.start_kernel, stream.half, (scratch, sums, facts, marks, table, n))
-        for last in ({"LAST": False}, {"LAST": True}):
-            stream(streamed.gap_kernel, stream.half, (scratch, marks, n), last)
-            stream(streamed.terms_kernel, stream.half, (scratch, sums, marks, table, n), last)
-            stream(streamed.rest_kernel, stream.half, (scratch, sums, marks), last)
-            arguments = (scratch, sums, facts, marks, S[part], R[part], n)
-            stream(streamed.correct_kernel, 2 * stream.half, arguments, last)
-    grid, memory, options = _groups(A, left)
-    table = on_device(A.device, schedules)
-    launch(tiled_roots_kernel, grid, (A, S, R, table, *memory, n, *strides, ridge, widest), options, strides)
+    with at(A.device):
+        for part in _parts(A):
+            given, marks, facts = A[part], left[part], _numbers(A[part], 2)
+            found = S[part], R[part]
+            scratch, sums, half, _, options = _planes(given)
+            row = Row(options, (given, marks, *found), n, strides)
+            half *= len(given)
+            row.launch(streamed.scale_kernel, half, (given, scratch, facts, marks, n, *strides, ridge))
+            row.launch(streamed.square_kernel, half, (scratch, sums, marks))
+            row.launch(streamed.start_kernel, half, (scratch, sums, facts, marks, table, n))
+            for last in (False, True):
+                row.launch(streamed.gap_kernel, half, (scratch, marks, n), LAST=last)
+                row.launch(streamed.terms_kernel, half, (scratch, sums, marks, table, n), LAST=last)
+                row.launch(streamed.rest_kernel, half, (scratch, sums, marks), LAST=last)
+                row.launch(streamed.correct_kernel, 2 * half, (scratch, sums, facts, marks, *found, n), LAST=last)
+        grid, memory, options = _groups(A, left)
+        table = on_device(A.device, schedules)
+        launch(tiled_roots_kernel, grid, (A, S, R, table, *memory, n, *strides, ridge, widest), options, strides)
 
 
 def solve(S: Tensor, R: Tensor, GS: Tensor, GR: Tensor, out: Tensor, ridge: float, has: dict[str, bool]) -> None:
     """X with S X + X S = GS - R GR R and the ridge's share into ``out``, of what is there of GS and GR."""
     n = S.shape[-1]
     left = torch.empty(len(S), dtype=torch.int32, device=S.device)
-    for part in _parts(S):
-        stream = _Stream(S[part], 3)
-        inputs = (S[part], R[part], GS[part], GR[part])
-        scratch, sums, facts, marks = stream.scratch, stream.sums, stream.facts, left[part]
-        stream(streamed_solve.measure_kernel, stream.half, (*inputs, sums, n), has)
-        stream(streamed_solve.prepare_kernel, stream.half, (*inputs, scratch, sums, facts, marks, n), has)
-        if has["HAS_R"]:
-            stream(streamed_solve.half_turn_kernel, stream.full, (scratch, marks))
-            root = {"HAS_S": has["HAS_S"]}
-            stream(streamed_solve.turn_kernel, stream.half, (scratch, facts, marks, inputs[2], n), root)
-        stream(streamed_solve.survey_kernel, stream.full + stream.half, (scratch, sums, marks, n))
-        stream(streamed_solve.begin_kernel, stream.half, (scratch, sums, marks, n))
-        ends = (scratch, sums, facts, marks, out[part], n, ridge)
-        for step in range(1, streamed_solve.STEPS.value + 1):
-            stream(streamed_solve.iterate_kernel, stream.half, (*ends, step))
-        if ridge:
-            stream(streamed_solve.ridge_kernel, stream.half, ends)
-    grid, memory, options = _groups(S, left)
-    launch(tiled_smith_kernel, grid, (S, R, GS, GR, out, *memory, n, ridge), has | options)
+    with at(S.device):
+        for part in _parts(S):
+            given, marks, facts = (S[part], R[part], GS[part], GR[part]), left[part], _numbers(S[part], 3)
+            scratch, sums, half, full, options = _planes(S[part])
+            row = Row(options, (*given, marks, out[part]), n)
+            half, full = half * len(marks), full * len(marks)
+            row.launch(streamed_solve.measure_kernel, half, (*given, sums, n), **has)
+            row.launch(streamed_solve.prepare_kernel, half, (*given, scratch, sums, facts, marks, n), **has)
+            if has["HAS_R"]:
+                row.launch(streamed_solve.half_turn_kernel, full, (scratch, marks))
+                arguments = (scratch, facts, marks, GS[part], n)
+                row.launch(streamed_solve.turn_kernel, half, arguments, HAS_S=has["HAS_S"])
+            row.launch(streamed_solve.survey_kernel, full + half, (scratch, sums, marks, n))
+            row.launch(streamed_solve.begin_kernel, half, (scratch, sums, marks, n))
+            ends = (scratch, sums, facts, marks, out[part], n, ridge)
+            for step in range(1, streamed_solve.STEPS.value + 1):
+                row.launch(streamed_solve.iterate_kernel, half, (*ends, step))
+            if ridge:
+                row.launch(streamed_solve.ridge_kernel, half, ends)
+        grid, memory, options = _groups(S, left)
+        launch(tiled_smith_kernel, grid, (S, R, GS, GR, out, *memory, n, ridge), has | options)
 
 
 @cache
@@ -97,30 +101,28 @@ def _parts(A: Tensor) -> Iterator[slice]:
     return (slice(start, start + count) for start in range(0, len(A), count))
 
 
-class _Stream:
-    """Scratch for a batch of matrices, and launches over their tiles."""
+def _numbers(A: Tensor, count: int) -> Tensor:
+    """Room for some numbers about each matrix."""
+    return torch.empty(len(A), count, dtype=torch.float32, device=A.device)
 
-    def __init__(self, A: Tensor, facts: int) -> None:
-        batch, n = A.shape[:2]
-        tile, size = _tile(n), _padded(n)
-        across = size // tile
-        self.n = n
-        self.batch, self.full, self.half = batch, across * across, across * (across + 1) // 2
-        self.scratch = torch.empty(batch, BUFFERS.value, 2, size, size, dtype=torch.float16, device=A.device)
-        slots = 1 << (self.half - 1).bit_length()
-        self.sums = torch.empty(batch, SUMS.value, slots, dtype=torch.float32, device=A.device)
-        self.facts = torch.empty(batch, facts, dtype=torch.float32, device=A.device)
-        depth = tile if size % 64 else 64
-        self.options = {"SIZE": size, "TILE": tile, "DEPTH": depth, "SLOTS": slots}
 
-    def __call__(
-        self, kernel: Any, tiles: int, arguments: tuple, options: dict[str, Any] | None = None, *more: object
-    ) -> None:
-        """Launch a kernel for so many tiles of each matrix."""
-        known = self.options | (options or {})
-        wanted = {name: known[name] for name in kernel.arg_names[len(arguments) :]}
-        grid = (self.batch * tiles, 1, 1)
-        launch(kernel, grid, arguments, wanted | {"num_warps": 4, "num_stages": 3}, self.n, *more)
+def _planes(A: Tensor) -> tuple[Tensor, Tensor, int, int, dict[str, Any]]:
+    """Scratch and sums for kernels with one program per tile; tiles by halves, all tiles; options."""
+    batch, n = A.shape[:2]
+    tile, size = _tile(n), _padded(n)
+    across = size // tile
+    half = across * (across + 1) // 2
+    slots = 1 << (half - 1).bit_length()
+    scratch = torch.empty(batch, BUFFERS.value, 2, size, size, dtype=torch.float16, device=A.device)
+    sums = torch.empty(batch, SUMS.value, slots, dtype=torch.float32, device=A.device)
+    options = {
+        "SIZE": size,
+        "TILE": tile,
+        "DEPTH": tile if size % 64 else 64,
+        "SLOTS": slots,
+        "LANES": 1 << (n - 1).bit_length(),
+    }
+    return scratch, sums, half, across * across, options
 
 
 _RESIDENT = 2

@@ -57,7 +57,7 @@ def solve(S: Tensor, R: Tensor, GS: Tensor, GR: Tensor, out: Tensor, ridge: floa
     left = torch.empty(len(S), dtype=torch.int32, device=S.device)
     with at(S.device):
         for part in _parts(S):
-            given, marks, facts = (S[part], R[part], GS[part], GR[part]), left[part], _numbers(S[part], 3)
+            given, marks, facts = (S[part], R[part], GS[part], GR[part]), left[part], _numbers(S[part], 4)
             scratch, sums, half, full, options = _planes(S[part])
             row = Row(options, (*given, marks, out[part]), n)
             half, full = half * len(marks), full * len(marks)
@@ -68,7 +68,7 @@ def solve(S: Tensor, R: Tensor, GS: Tensor, GR: Tensor, out: Tensor, ridge: floa
                 arguments = (scratch, facts, marks, GS[part], n)
                 row.launch(streamed_solve.turn_kernel, half, arguments, HAS_S=has["HAS_S"])
             row.launch(streamed_solve.survey_kernel, full + half, (scratch, sums, marks, n))
-            row.launch(streamed_solve.begin_kernel, half, (scratch, sums, marks, n))
+            row.launch(streamed_solve.begin_kernel, half, (scratch, sums, facts, marks, n))
             ends = (scratch, sums, facts, marks, out[part], n, ridge)
             for step in range(1, streamed_solve.STEPS.value + 1):
                 row.launch(streamed_solve.iterate_kernel, half, (*ends, step))

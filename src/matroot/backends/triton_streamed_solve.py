@@ -2,7 +2,7 @@
 
 Chebyshev's iteration as in ``triton_solve``. A matrix that is not easy is marked as ``left``, and the launches that
 follow pass it by. The scratch of a matrix is BUFFERS matrices, V, C, the last move, mu R and two for X in turns, and
-SUMS rows of SLOTS sums; facts are mu, the unit that C is in, and at first was.
+SUMS rows of SLOTS sums; facts are mu, the unit that C is in, and at first was, and what V reaches.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -84,9 +84,9 @@ def prepare_kernel(
     write_both(V + AREA, c, i, j, SIZE, TILE)
     write_both(V + 3 * AREA, r, i, j, SIZE, TILE)
     if t == 0:
-        tl.store(facts + 3 * matrix, mu)
-        tl.store(facts + 3 * matrix + 1, unit)
-        tl.store(facts + 3 * matrix + 2, own)
+        tl.store(facts + 4 * matrix, mu)
+        tl.store(facts + 4 * matrix + 1, unit)
+        tl.store(facts + 4 * matrix + 2, own)
         tl.store(left + matrix, tl.where((mu > 0) & (mu < 1e36), 0, 1))
 
 
@@ -114,10 +114,10 @@ def turn_kernel(
     matrix, t = whereabouts(HALF)
     if tl.load(left + matrix) == 0:
         V = scratch + matrix * (BUFFERS * AREA)
-        mu, unit = tl.load(facts + 3 * matrix), tl.load(facts + 3 * matrix + 1)
+        mu, unit = tl.load(facts + 4 * matrix), tl.load(facts + 4 * matrix + 1)
         i, j = corner(t)
         c = multiply(V + 4 * AREA, V + 3 * AREA, i, j, SIZE, TILE, DEPTH)
-        c *= -tl.load(facts + 3 * matrix + 2) / (mu * mu) / unit
+        c *= -tl.load(facts + 4 * matrix + 2) / (mu * mu) / unit
         if HAS_S:
             c += (0.5 / unit) * twice(GS + matrix * n * n, i, j, n, n, 1, TILE)
         write_both(V + AREA, c, i, j, SIZE, TILE)
@@ -152,30 +152,29 @@ def survey_kernel(
 
 
 @triton.jit
-def _spectrum(sums, n, count, SLOTS: tl.constexpr) -> tuple:
-    m1 = collect(sums + 2 * SLOTS, count, SLOTS) / n
-    m2 = collect(sums + 3 * SLOTS, count, SLOTS) / n
-    m3 = collect(sums + 4 * SLOTS, count, SLOTS) / n
-    m4 = collect(sums + 5 * SLOTS, count, SLOTS) / n
-    return chebyshev(tl.maximum(bound_around_mean(m1, m2, m3, m4, n), 0.01))
-
-
-@triton.jit
 def begin_kernel(
-    scratch, sums, left, n, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr, SLOTS: tl.constexpr
+    scratch, sums, facts, left, n, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr, SLOTS: tl.constexpr
 ):  # fmt: skip
     """C' and the first X, if the spectrum is easy."""
     AREA: tl.constexpr = 2 * SIZE * SIZE
     HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
     matrix, t = whereabouts(HALF)
     V = scratch + matrix * (BUFFERS * AREA)
-    centre, _, rate = _spectrum(sums + matrix * (SUMS * SLOTS), n, HALF, SLOTS)
+    sums += matrix * (SUMS * SLOTS)
+    m1 = collect(sums + 2 * SLOTS, HALF, SLOTS) / n
+    m2 = collect(sums + 3 * SLOTS, HALF, SLOTS) / n
+    m3 = collect(sums + 4 * SLOTS, HALF, SLOTS) / n
+    m4 = collect(sums + 5 * SLOTS, HALF, SLOTS) / n
+    top = tl.maximum(bound_around_mean(m1, m2, m3, m4, n), 0.01)
+    centre, _, rate = chebyshev(top)
     if (tl.load(left + matrix) == 0) & (rate < EASY):
         i, j = corner(t)
         c = read(V + AREA, i, j, SIZE, TILE) + multiply(V + 4 * AREA, V + 3 * AREA, i, j, SIZE, TILE, DEPTH)
         write(V + AREA, c, i, j, SIZE, TILE)
         write(V + 2 * AREA, c / centre, i, j, SIZE, TILE)
         write_both(V + 5 * AREA, c / centre, i, j, SIZE, TILE)
+        if t == 0:
+            tl.store(facts + 4 * matrix + 3, top)
     elif t == 0:
         tl.store(left + matrix, 1)
 
@@ -192,30 +191,30 @@ def iterate_kernel(
     AREA: tl.constexpr = 2 * SIZE * SIZE
     HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
     matrix, t = whereabouts(HALF)
-    sums += matrix * (SUMS * SLOTS)
-    centre, width, rate = _spectrum(sums, n, HALF, SLOTS)
-    share = width / centre
-    error = 2 * rate
-    for _ in range(1, step):
-        share = 1 / (2 * centre / width - share)
-        error *= rate
-    if (tl.load(left + matrix) == 0) & (error > WANTED):
-        V = scratch + matrix * (BUFFERS * AREA)
-        X, new = V + (4 + step % 2) * AREA, V + (5 - step % 2) * AREA
-        less = 1 / (2 * centre / width - share)
-        i, j = corner(t)
-        x = read(X, i, j, SIZE, TILE)
-        turned = multiply_both(V, X, i, j, SIZE, TILE, DEPTH)
-        d = (2 * less / width) * (read(V + AREA, i, j, SIZE, TILE) - 4 * x - turned)
-        d += less * share * read(V + 2 * AREA, i, j, SIZE, TILE)
-        x += d
-        if (error * rate > WANTED) | (ridge != 0):
-            write(V + 2 * AREA, d, i, j, SIZE, TILE)
-            write_both(new, x, i, j, SIZE, TILE)
-            tl.store(sums + 6 * SLOTS + t, _total(x * identity(i, j, n, TILE)))
-        else:
-            scale = tl.load(facts + 3 * matrix + 1) / tl.load(facts + 3 * matrix)
-            deliver(out + matrix * n * n, scale * x, i, j, n, TILE)
+    if tl.load(left + matrix) == 0:
+        centre, width, rate = chebyshev(tl.load(facts + 4 * matrix + 3))
+        share = width / centre
+        error = 2 * rate
+        for _ in range(1, step):
+            share = 1 / (2 * centre / width - share)
+            error *= rate
+        if error > WANTED:
+            V = scratch + matrix * (BUFFERS * AREA)
+            X, new = V + (4 + step % 2) * AREA, V + (5 - step % 2) * AREA
+            less = 1 / (2 * centre / width - share)
+            i, j = corner(t)
+            x = read(X, i, j, SIZE, TILE)
+            turned = multiply_both(V, X, i, j, SIZE, TILE, DEPTH)
+            d = (2 * less / width) * (read(V + AREA, i, j, SIZE, TILE) - 4 * x - turned)
+            d += less * share * read(V + 2 * AREA, i, j, SIZE, TILE)
+            x += d
+            if (error * rate > WANTED) | (ridge != 0):
+                write(V + 2 * AREA, d, i, j, SIZE, TILE)
+                write_both(new, x, i, j, SIZE, TILE)
+                tl.store(sums + matrix * (SUMS * SLOTS) + 6 * SLOTS + t, _total(x * identity(i, j, n, TILE)))
+            else:
+                scale = tl.load(facts + 4 * matrix + 1) / tl.load(facts + 4 * matrix)
+                deliver(out + matrix * n * n, scale * x, i, j, n, TILE)
 
 
 @triton.jit
@@ -227,8 +226,7 @@ def ridge_kernel(
     HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
     matrix, t = whereabouts(HALF)
     if tl.load(left + matrix) == 0:
-        sums += matrix * (SUMS * SLOTS)
-        _, _, rate = _spectrum(sums, n, HALF, SLOTS)
+        _, _, rate = chebyshev(tl.load(facts + 4 * matrix + 3))
         error = 2 * rate
         step = 0
         while error > WANTED:
@@ -237,6 +235,7 @@ def ridge_kernel(
         X = scratch + matrix * (BUFFERS * AREA) + (5 - step % 2) * AREA
         i, j = corner(t)
         x = read(X, i, j, SIZE, TILE)
-        x += (ridge / n) * collect(sums + 6 * SLOTS, HALF, SLOTS) * identity(i, j, n, TILE)
-        scale = tl.load(facts + 3 * matrix + 1) / tl.load(facts + 3 * matrix)
+        trace = collect(sums + matrix * (SUMS * SLOTS) + 6 * SLOTS, HALF, SLOTS)
+        x += (ridge / n) * trace * identity(i, j, n, TILE)
+        scale = tl.load(facts + 4 * matrix + 1) / tl.load(facts + 4 * matrix)
         deliver(out + matrix * n * n, scale * x, i, j, n, TILE)

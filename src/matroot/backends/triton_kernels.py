@@ -15,6 +15,7 @@ import triton
 import triton.language as tl
 
 STEPS = tl.constexpr(6)  # of the longest schedule in the table
+SHARP = tl.constexpr(0.0081)  # (12 eps/(63/256))^(2/5): what the sum of squares of I - M may be before Taylor's step
 FAST = tl.constexpr("fp16x3")
 LOW = tl.constexpr(2048.0)  # what the lower half of a number is multiplied by, so that it does not underflow
 
@@ -47,6 +48,21 @@ def _total(x):
 def _bound(m2, m4, n):
     """Bound of the largest eigenvalue, from the means of their squares and fourth powers."""
     return tl.sqrt(m2 + tl.sqrt((n - 1) * tl.maximum(m4 - m2 * m2, 0.0)))
+
+
+@triton.jit
+def bound_around_mean(m1, m2, m3, m4, n):
+    """Bound of the largest eigenvalue from the means of their powers: the better of that about zero and about m1."""
+    d2 = tl.maximum(m2 - m1 * m1, 0.0)
+    d4 = m4 + m1 * (-4 * m3 + m1 * (6 * m2 - 3 * m1 * m1))
+    return tl.minimum(_bound(m2, m4, n), m1 + _bound(d2, d4, n))
+
+
+@triton.jit
+def schedule_of(m1, m2):
+    """The schedule for eigenvalues of these means of first and second powers: 0 for easy matrices, 1 and 2."""
+    share = m1 * tl.abs(m1) / m2
+    return tl.where(share > 0.6, 0, tl.where(share > 0.35, 1, 2))
 
 
 @triton.jit
@@ -95,7 +111,7 @@ def _easy(X, eye, m2, n, table):
     square = _product(E, E, FAST)
     fourth = _total(square * square)
     Y, Z = _last_step(Y, Z, E, square, fourth < 1.3e-8, FAST)
-    return Y, Z, fourth < 6.6e-5
+    return Y, Z, fourth < SHARP * SHARP
 
 
 @triton.jit
@@ -111,7 +127,7 @@ def _careful(X, eye, n, steps, schedule, first, PRECISION: tl.constexpr, CHEAP: 
         M = _product(Z, Y, PRECISION)
         E = eye - M
         gap = _total(E * E)
-        done = gap < 0.0081  # (12 eps/(63/256))^(2/5)
+        done = gap < SHARP
         if done:
             Y, Z = _last_step(Y, Z, E, _product(E, E, CHEAP), False, CHEAP)
         else:
@@ -158,8 +174,7 @@ def roots_kernel(
 
     m1 = trace / n
     m2 = _total(X * X) / n
-    share = m1 * tl.abs(m1) / m2
-    schedule = tl.where(share > 0.6, 0, tl.where(share > 0.35, 1, 2))
+    schedule = schedule_of(m1, m2)
     Y, Z = eye, eye
     done = size < 0
     if schedule == 0:

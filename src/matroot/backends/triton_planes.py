@@ -9,24 +9,17 @@ cores, which then take their factors from memory as they are.
 import triton
 import triton.language as tl
 
-from .triton_kernels import LOW, _bound, _total, halves
-from .triton_tiles import corner, index, octave, slots
+from .triton_kernels import LOW, _total, halves
+from .triton_tiles import index, octave, slots
 
 BUFFERS = tl.constexpr(6)  # matrices in the scratch of a matrix
-SUMS = tl.constexpr(8)  # rows of slots for sums of tiles
+SUMS = tl.constexpr(7)  # rows of slots for sums of tiles
 
 
 @triton.jit
 def whereabouts(count: tl.constexpr) -> tuple:
     """The matrix and the tile of this program, given how many tiles a matrix has."""
     return (tl.program_id(0) // count).to(tl.int64), tl.program_id(0) % count
-
-
-@triton.jit
-def lower(t) -> tuple:
-    """Row and column of tile t on or below the diagonal, and how often it counts in sums."""
-    i, j = corner(t)
-    return i, j, tl.where(i == j, 1.0, 2.0)
 
 
 @triton.jit
@@ -117,11 +110,3 @@ def norm_unit(sums, count, SLOTS: tl.constexpr):
     most = tl.max(octaves, 0)
     squares = tl.sum(slots(sums + SLOTS, count, SLOTS) * tl.exp2(2 * (octaves - most)), 0)
     return tl.exp2(tl.minimum(tl.maximum(tl.floor(most + 0.5 * tl.log2(squares)) - 3, -120.0), 120.0))
-
-
-@triton.jit
-def bound_around_mean(m1, m2, m3, m4, n):
-    """Bound of the largest eigenvalue from the means of their powers: the better of that about zero and about m1."""
-    d2 = tl.maximum(m2 - m1 * m1, 0.0)
-    d4 = m4 + m1 * (-4 * m3 + m1 * (6 * m2 - 3 * m1 * m1))
-    return tl.minimum(_bound(m2, m4, n), m1 + _bound(d2, d4, n))

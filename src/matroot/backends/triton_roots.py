@@ -16,7 +16,7 @@ LARGEST = 1024
 """Larger matrices take other ways."""
 
 _ON_CHIP = 64
-"""Matrices of this size still fit on chip, one a program; larger ones are shared by a group of programs."""
+"""Matrices of this size still fit on chip, one a program; larger ones are several programs' work."""
 
 
 @torch.compiler.assume_constant_result

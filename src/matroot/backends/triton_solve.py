@@ -1,6 +1,6 @@
 """Gradients of roots on a GPU in one launch: one program per matrix, everything on chip.
 
-With V = S/mu + mu R and C' = C + (mu R) C (mu R), the equation S X + X S = C is V X + X V = mu C', and V reaches
+With V = S/mu + mu R and C' = C + (mu R) C (mu R), the equation S X + X S = C is V X + X V = C'/mu, and V reaches
 from 2 to not much more unless the matrix is ill-conditioned. Then Chebyshev's iteration takes a product a
 step and few steps; else Smith's sum, by doubling. Import only where Triton is.
 """

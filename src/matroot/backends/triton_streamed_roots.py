@@ -10,9 +10,9 @@ rows of SLOTS sums; facts are the power of two it was divided by and the mean of
 import triton
 import triton.language as tl
 
-from .triton_kernels import _total
-from .triton_planes import BUFFERS, SUMS, bound_around_mean, lower, multiply, read, whereabouts, write_both
-from .triton_tiles import collect, corner, deliver, identity, octave, twice
+from .triton_kernels import SHARP, _total, bound_around_mean, schedule_of
+from .triton_planes import BUFFERS, SUMS, multiply, read, whereabouts, write_both
+from .triton_tiles import collect, corner, deliver, identity, lower, octave, twice
 
 SHORT = tl.constexpr(4e-8)
 """The sum of fourth powers of I - M that allows the last step to leave out the cube: an error of 9e-7 at most."""
@@ -78,7 +78,7 @@ def start_kernel(
     sums += matrix * (SUMS * SLOTS)
     m1 = tl.load(facts + 2 * matrix + 1)
     m2 = collect(sums, HALF, SLOTS) / n
-    if (tl.load(left + matrix) == 0) & (m1 * m1 > 0.6 * m2):
+    if (tl.load(left + matrix) == 0) & (schedule_of(m1, m2) == 0):
         m3 = collect(sums + SLOTS, HALF, SLOTS) / n
         m4 = collect(sums + 2 * SLOTS, HALF, SLOTS) / n
         inverse = 1 / (1.02 * bound_around_mean(m1, m2, m3, m4, n))
@@ -176,7 +176,7 @@ def correct_kernel(
         x = read(old, i, j, SIZE, TILE)
         x += multiply(tl.where(first, old, D), tl.where(first, D, old), i, j, SIZE, TILE, DEPTH)
         if LAST:
-            if collect(sums + matrix * (SUMS * SLOTS) + 3 * SLOTS, HALF, SLOTS) < 6.6e-5:
+            if collect(sums + matrix * (SUMS * SLOTS) + 3 * SLOTS, HALF, SLOTS) < SHARP * SHARP:
                 scale = tl.exp2(0.5 * tl.load(facts + 2 * matrix))
                 target = tl.where(first, S, R) + matrix * n * n
                 deliver(target, tl.where(first, scale, 1 / scale) * x, i, j, n, TILE)

@@ -10,12 +10,10 @@ SUMS rows of SLOTS sums; facts are mu, the unit that C is in, and at first was, 
 import triton
 import triton.language as tl
 
-from .triton_kernels import _total
+from .triton_kernels import _total, bound_around_mean
 from .triton_planes import (
     BUFFERS,
     SUMS,
-    bound_around_mean,
-    lower,
     multiply,
     multiply_both,
     norm_unit,
@@ -26,7 +24,7 @@ from .triton_planes import (
     write_both,
 )
 from .triton_solve import chebyshev
-from .triton_tiles import collect, corner, deliver, given, identity, twice
+from .triton_tiles import collect, corner, deliver, given, identity, lower, twice
 
 STEPS = tl.constexpr(8)
 """Launches of the iteration."""

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from .triton_kernels import STEPS, _bound, _total
+from .triton_kernels import SHARP, STEPS, _bound, _total, schedule_of
 from .triton_tiles import (
     BUFFERS,
     LINE,
@@ -13,13 +13,13 @@ from .triton_tiles import (
     deliver,
     identity,
     load,
+    lower,
     meet,
     octave,
     polynomial,
     product,
     slots,
     store,
-    tile,
     twice,
 )
 
@@ -47,7 +47,6 @@ def tiled_roots_kernel(
     counter = counters + group * LINE
     due = members
     blank = tl.zeros((TILE, TILE), tl.float32)
-    sharp = 0.0081  # (12 eps/(63/256))^(2/5)
     for matrix in range(group, batch, groups):
         if tl.load(left + matrix) != 0:
             source = A + tl.cast(matrix, tl.int64) * stride_batch
@@ -83,7 +82,7 @@ def tiled_roots_kernel(
                 Y = X + (2 + 2 * flip) * AREA
                 Q = X + (4 - 2 * flip) * AREA
                 for t in range(rank, HALF, members):
-                    i, j, weight = tile(t, True, TILES)
+                    i, j, weight = lower(t)
                     eye = identity(i, j, n, TILE)
                     square = polynomial(
                         X, X, i, j, n, down, further, 2 * more, 1.0, 0.0, False, SIZE, TILE, DEPTH, PRECISION
@@ -99,9 +98,7 @@ def tiled_roots_kernel(
                 m2 = collect(sums + 4 * SLOTS, HALF, SLOTS) / n
                 m4 = collect(sums + 5 * SLOTS, HALF, SLOTS) / n
                 theta = 1.02 * _bound(m2, m4, n)
-                share = m1 * tl.abs(m1) / m2
-                schedule = tl.where(share > 0.6, 0, tl.where(share > 0.35, 1, 2))
-                schedule = tl.where(attempt > 0, 2, schedule)
+                schedule = tl.where(attempt > 0, 2, schedule_of(m1, m2))
                 steps = table + schedule * (STEPS * 5)
                 inverse = 1.0 / theta
                 root = tl.sqrt(inverse)
@@ -123,18 +120,18 @@ def tiled_roots_kernel(
                     Y = X + (2 + 2 * flip) * AREA
                     Q = X + (4 - 2 * flip) * AREA
                     for t in range(rank, FULL, members):
-                        i, j, weight = tile(t, False, TILES)
+                        i, j = t // TILES, t % TILES
                         m = product(blank, Y + AREA, Y, i, j, SIZE, TILE, DEPTH, PRECISION)
                         off = m - identity(i, j, n, TILE)
-                        tl.store(sums + 6 * SLOTS + t, weight * _total(off * off))
+                        tl.store(sums + 6 * SLOTS + t, _total(off * off))
                         store(M, m, i, j, False, SIZE, TILE)
                     due = meet(counter, due, members)
                     gap = collect(sums + 6 * SLOTS, FULL, SLOTS)
-                    done = gap < sharp
+                    done = gap < SHARP
                     # The last step of every schedule is as good as Taylor's once the gap is small, and follows it.
                     c = steps + tl.where(done, STEPS - 1, tl.minimum(step, STEPS - 1)) * 5
                     for t in range(rank, FULL, members):
-                        i, j, weight = tile(t, False, TILES)
+                        i, j = t // TILES, t % TILES
                         eye = identity(i, j, n, TILE)
                         square = product(blank, M, M, i, j, SIZE, TILE, DEPTH, PRECISION)
                         m = load(M, i, j, SIZE, TILE)
@@ -143,7 +140,7 @@ def tiled_roots_kernel(
                         store(Q + AREA, p, i, j, False, SIZE, TILE)
                     due = meet(counter, due, members)
                     for t in range(rank, FULL, members):
-                        i, j, weight = tile(t, False, TILES)
+                        i, j = t // TILES, t % TILES
                         m = tl.load(c + 1) * load(M, i, j, SIZE, TILE) + tl.load(c) * identity(i, j, n, TILE)
                         m = product(m, Q + AREA, Q, i, j, SIZE, TILE, DEPTH, PRECISION)
                         store(M, m, i, j, False, SIZE, TILE)

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from .triton_kernels import _bound, _total
+from .triton_kernels import _total, bound_around_mean
 from .triton_solve import near_inverse
 from .triton_tiles import (
     BUFFERS,
@@ -14,6 +14,7 @@ from .triton_tiles import (
     deliver,
     identity,
     load,
+    lower,
     meet,
     polynomial,
     product,
@@ -52,7 +53,7 @@ def tiled_smith_kernel(
         if tl.load(left + matrix) != 0:
             inverse = first
             for t in range(rank, HALF, members):
-                i, j, weight = tile(t, True, TILES)
+                i, j, weight = lower(t)
                 s = 0.5 * twice(S + area * matrix, i, j, n, n, 1, TILE)
                 r = 0.5 * twice(R + area * matrix, i, j, n, n, 1, TILE)
                 tl.store(sums + t, weight * _total(s * s))
@@ -89,7 +90,7 @@ def tiled_smith_kernel(
                     store(V, x - 2 * identity(i, j, n, TILE), i, j, True, SIZE, TILE)
             due = meet(counter, due, members)
             for t in range(rank, 2 * HALF, members):
-                i, j, weight = tile(t % HALF, True, TILES)
+                i, j, weight = lower(t % HALF)
                 one = tl.where(t < HALF, RC, V)
                 other = tl.where(t < HALF, inverse, V)
                 x = product(blank, one, other, i, j, SIZE, TILE, DEPTH, PRECISION)
@@ -105,14 +106,11 @@ def tiled_smith_kernel(
                 store(tl.where(t < HALF, C, Q), x, i, j, True, SIZE, TILE)
             due = meet(counter, due, members)
 
-            # The bound is the tighter around the mean.
             m1 = collect(sums + 2 * SLOTS, HALF, SLOTS) / n
             m2 = collect(sums + 3 * SLOTS, HALF, SLOTS) / n
             m3 = collect(sums + 4 * SLOTS, HALF, SLOTS) / n
             m4 = collect(sums + 5 * SLOTS, HALF, SLOTS) / n
-            d2 = tl.maximum(m2 - m1 * m1, 0.0)
-            d4 = m4 + m1 * (-4 * m3 + m1 * (6 * m2 - 3 * m1 * m1))
-            top = tl.where(zero, 1.0, tl.maximum(m1 + _bound(d2, d4, n), 0.01))
+            top = tl.where(zero, 1.0, tl.maximum(bound_around_mean(m1, m2, m3, m4, n), 0.01))
             p, k0, k1, k2, error = near_inverse(top)
             least = 2 + p
             K = first

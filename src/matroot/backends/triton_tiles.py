@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 BUFFERS = tl.constexpr(6)  # matrices in the scratch of a group
-SUMS = tl.constexpr(8)  # rows of slots for sums, each used for one purpose: a row may be written while another is read
+SUMS = tl.constexpr(7)  # rows of slots for sums, each used for one purpose: a row may be written while another is read
 LINE = tl.constexpr(32)  # counters lie in cache lines of their own
 
 
@@ -35,12 +35,17 @@ def corner(t):
 
 
 @triton.jit
+def lower(t) -> tuple:
+    """Row and column of tile t on or below the diagonal, and how often it counts in sums."""
+    i, j = corner(t)
+    return i, j, tl.where(i == j, 1.0, 2.0)
+
+
+@triton.jit
 def tile(t, half, TILES: tl.constexpr):
     """The place of tile t of all, or of half of them, and how often it counts in sums."""
-    low, left = corner(t)
-    i = tl.where(half, low, t // TILES)
-    j = tl.where(half, left, t % TILES)
-    return i, j, tl.where(half & (i != j), 2.0, 1.0)
+    i, j, weight = lower(t)
+    return tl.where(half, i, t // TILES), tl.where(half, j, t % TILES), tl.where(half, weight, 1.0)
 
 
 @triton.jit

@@ -17,7 +17,7 @@ MODULES = (
     "triton_moments",
 )
 NUMBERS = {"ridge", "widest", "wide", "tolerance", "eps", "share"}
-POINTERS = {"scratch": "*fp16", "left": "*i32", "counters": "*i32", "P": "*bf16", "Q": "*bf16"}
+POINTERS = {"scratch": "*fp16", "left": "*i32", "P": "*bf16", "Q": "*bf16"}
 CONSTANTS = {
     "N": 16, "SIZE": 96, "TILE": 32, "DEPTH": 32, "SLOTS": 16, "LANES": 128, "PRECISION": "bf16x6", "CHEAP": "bf16x3",
     "CHANNELS": 64, "D": 16, "BLOCK": 64, "PARTS": 64, "WIDE": False,

@@ -4,9 +4,9 @@ The program does what ``native`` does, and nothing is left to the host: cleaning
 stopping and restoring happen inside. Import only where Triton is.
 
 Float32 products are made of half ones with sums in float32. Three float16 ones (FAST) are as exact as float32
-but for how tensor cores sum, by truncation, which shows where a matrix is ill-conditioned: those take PRECISION,
-six bfloat16 ones. What only corrects a result may be CHEAP then, three bfloat16 ones: of their relative error of 4e-6
-counts only what the correction makes of it.
+but for how tensor cores sum, by truncation, which shows where a matrix is ill-conditioned: those take EXACT, six
+float16 ones, of which what counts most are sums of whole numbers. What only corrects a result may be CHEAP then, three
+bfloat16 ones: of their relative error of 4e-6 counts only what the correction makes of it.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -17,6 +17,8 @@ import triton.language as tl
 STEPS = tl.constexpr(6)  # of the longest schedule in the table
 SHARP = tl.constexpr(0.0081)  # (12 eps/(63/256))^(2/5): what the sum of squares of I - M may be before Taylor's step
 FAST = tl.constexpr("fp16x3")
+EXACT = tl.constexpr("fp16x6")
+WHOLE = tl.constexpr(12582912.0)  # 1.5 2^23: what is added to it is rounded to a whole number
 LOW = tl.constexpr(2048.0)  # what the lower half of a number is multiplied by, so that it does not underflow
 
 
@@ -28,12 +30,38 @@ def halves(x):
 
 
 @triton.jit
+def _slices(x, AXIS: tl.constexpr):
+    """x = unit (first + second/1024 + third/1024^2) with a unit for each row or column; whole numbers up to 512."""
+    size = tl.maximum(tl.max(tl.abs(x), AXIS, keep_dims=True), 1e-30)
+    bits = size.to(tl.int32, bitcast=True) & 0x7F800000  # the exponent alone: a power of two
+    x *= 256 * (0x7F000000 - bits).to(tl.float32, bitcast=True)
+    first = (x + WHOLE) - WHOLE
+    x = 1024 * (x - first)
+    second = (x + WHOLE) - WHOLE
+    third = 1024 * (x - second)
+    unit = bits.to(tl.float32, bitcast=True) * (1 / 256)
+    return unit, first.to(tl.float16), second.to(tl.float16), third.to(tl.float16)
+
+
+@triton.jit
+def exact_product(a, b):
+    """a b, of up to 64 columns and rows: tensor cores truncate sums, but not those of whole numbers up to 2^24."""
+    left, a0, a1, a2 = _slices(a, 1)
+    right, b0, b1, b2 = _slices(b, 0)
+    small = tl.dot(a2, b0, tl.dot(a1, b1, tl.dot(a0, b2)))
+    middle = tl.dot(a1, b0, tl.dot(a0, b1))
+    return (tl.dot(a0, b0) + (middle + small * (1 / 1024)) * (1 / 1024)) * (left * right)
+
+
+@triton.jit
 def _product(a, b, PRECISION: tl.constexpr):
     if PRECISION == FAST:
         a0, a1 = halves(a)
         b0, b1 = halves(b)
         low = tl.dot(a1, b0, tl.dot(a0, b1))
         found = tl.dot(a0, b0, low * (1 / LOW))
+    elif PRECISION == EXACT:
+        found = exact_product(a, b)
     else:
         found = tl.dot(a, b, input_precision=PRECISION)
     return found
@@ -59,9 +87,21 @@ def bound_around_mean(m1, m2, m3, m4, n):
 
 
 @triton.jit
+def _share(m1, m2):
+    """How near to one another eigenvalues are, from their means of first and second powers: one if they are equal."""
+    return m1 * tl.abs(m1) / m2
+
+
+@triton.jit
+def looks_easy(m1, m2, n):
+    """Whether three steps may be enough for eigenvalues of these means: few do not spread as far as many."""
+    return _share(m1, m2) > tl.where(n <= 32, 0.5, 0.6)
+
+
+@triton.jit
 def schedule_of(m1, m2):
-    """The schedule for eigenvalues of these means of first and second powers: 0 for easy matrices, 1 and 2."""
-    share = m1 * tl.abs(m1) / m2
+    """The schedule for eigenvalues of these means: 0 for easy matrices, 1 and 2."""
+    share = _share(m1, m2)
     return tl.where(share > 0.6, 0, tl.where(share > 0.35, 1, 2))
 
 
@@ -97,14 +137,14 @@ def _last_step(Y, Z, E, square, short, PRECISION: tl.constexpr):
 
 
 @triton.jit
-def _easy(X, eye, m2, n, table):
+def _easy(X, eye, m1, m2, n, table):
     """Roots Y and Z of a matrix that looks easy, in three steps, and whether it was.
 
     The sum of fourth powers of what the first two leave of I - M bounds the largest: by 0.09 if three steps are enough,
     by 0.0107 where its cube counts for less than 4e-7.
     """
     square = _product(X, X, FAST)
-    theta = 1.02 * _bound(m2, _total(square * square) / n, n)
+    theta = 1.02 * bound_around_mean(m1, m2, _total(X * square) / n, _total(square * square) / n, n)
     Y, Z = _first_step(X, square, eye, theta, table, FAST)
     Y, Z = _later_step(Y, Z, _product(Z, Y, FAST), eye, table + 5, FAST)
     E = eye - _product(Z, Y, FAST)
@@ -115,23 +155,23 @@ def _easy(X, eye, m2, n, table):
 
 
 @triton.jit
-def _careful(X, eye, n, steps, schedule, first, PRECISION: tl.constexpr, CHEAP: tl.constexpr):
+def _careful(X, eye, n, steps, schedule, first, CHEAP: tl.constexpr):
     """Roots Y and Z of any X, whether they converged, and a bound of the largest eigenvalue."""
-    square = _product(X, X, PRECISION)
+    square = _product(X, X, EXACT)
     theta = 1.02 * _bound(_total(X * X) / n, _total(square * square) / n, n)
-    Y, Z = _first_step(X, square, eye, theta, steps, PRECISION)
+    Y, Z = _first_step(X, square, eye, theta, steps, EXACT)
     step = 1
     done = theta < 0
     going = theta == theta
     while going:
-        M = _product(Z, Y, PRECISION)
+        M = _product(Z, Y, EXACT)
         E = eye - M
         gap = _total(E * E)
         done = gap < SHARP
         if done:
             Y, Z = _last_step(Y, Z, E, _product(E, E, CHEAP), False, CHEAP)
         else:
-            Y, Z = _later_step(Y, Z, M, eye, steps + tl.minimum(step, STEPS - 1) * 5, PRECISION)
+            Y, Z = _later_step(Y, Z, M, eye, steps + tl.minimum(step, STEPS - 1) * 5, EXACT)
             # Rounding grows in ill-conditioned matrices where Y and Z are not symmetric.
             Y = 0.5 * (Y + tl.trans(Y))
             Z = 0.5 * (Z + tl.trans(Z))
@@ -143,9 +183,50 @@ def _careful(X, eye, n, steps, schedule, first, PRECISION: tl.constexpr, CHEAP: 
 
 
 @triton.jit
+def _scaled(source, n, stride_row, stride_column, ridge, N: tl.constexpr) -> tuple:
+    """Twice the symmetric part of a matrix, divided by a power of two so that none of its powers leaves the range of
+    float32, with the ridge; its trace, the exponent of that power, and the mean modulus before.
+
+    A mean modulus will do: the largest is no more than n^2 times that, and NaN and Inf show in it. In place of what is
+    zero or not finite stands the identity.
+    """
+    row, column, inside, eye = _lanes(n, N)
+    X = tl.load(source + row * stride_row + column * stride_column, inside, 0.0).to(tl.float32)
+    X += tl.trans(X)
+    size = _total(tl.abs(X) * (1.0 / (N * N)))
+    exponent = tl.floor(tl.log2(tl.maximum(size, 1e-37)))
+    half = tl.floor(0.5 * exponent)
+    usable = (size > 0) & (size - size == 0)
+    X = tl.where(usable, X * tl.exp2(-half) * tl.exp2(half - exponent), eye)
+    trace = _total(X * eye)
+    return X + eye * (ridge / n) * trace, trace + ridge * trace, exponent, size
+
+
+@triton.jit
+def _lanes(n, N: tl.constexpr) -> tuple:
+    """Rows and columns, which entries belong to the matrix, and the identity."""
+    row = tl.arange(0, N)[:, None]
+    column = tl.arange(0, N)[None, :]
+    inside = (row < n) & (column < n)
+    return row, column, inside, tl.where((row == column) & inside, 1.0, 0.0)
+
+
+@triton.jit
+def _deliver(S, R, Y, Z, exponent, size, good, n, N: tl.constexpr):
+    """Roots from those of the scaled matrix: zero if its size was zero, NaN if not finite, or if they are no good."""
+    row, column, inside, _ = _lanes(n, N)
+    poison = tl.where((size - size == 0) & (good | (size == 0)), 0.0, float("nan"))
+    half = tl.floor(0.5 * exponent)
+    scale = 0.5 * tl.sqrt(0.5 * tl.exp2(exponent - 2 * half)) * tl.exp2(half)
+    keep = tl.where(size > 0, 1.0, 0.0)
+    target = row * n + column
+    tl.store(S + target, keep * scale * (Y + tl.trans(Y)) + poison, inside)
+    tl.store(R + target, keep * (0.25 / scale) * (Z + tl.trans(Z)) + poison, inside)
+
+
+@triton.jit
 def roots_kernel(
-    A, S, R, table, n, stride_batch, stride_row, stride_column, ridge, widest,
-    N: tl.constexpr, PRECISION: tl.constexpr, CHEAP: tl.constexpr,
+    A, S, R, table, n, stride_batch, stride_row, stride_column, ridge, widest, N: tl.constexpr, CHEAP: tl.constexpr
 ):  # fmt: skip
     """Roots S and inverse roots R, float32 (k, n, n), of the symmetric parts of A, any floating dtype.
 
@@ -153,49 +234,32 @@ def roots_kernel(
     on a matrix that is not positive, relative to a bound of its largest eigenvalue.
     """
     matrix = tl.program_id(0).to(tl.int64)
-    row = tl.arange(0, N)[:, None]
-    column = tl.arange(0, N)[None, :]
-    inside = (row < n) & (column < n)
-    source = A + matrix * stride_batch
-    X = tl.load(source + row * stride_row + column * stride_column, inside, 0.0).to(tl.float32)
-    X += tl.trans(X)
-    eye = tl.where((row == column) & inside, 1.0, 0.0)
-
-    # Scaled by a power of two so that no power leaves the range of float32. A mean modulus will do: the largest
-    # is no more than n^2 times that, and NaN and Inf show in it.
-    size = _total(tl.abs(X) * (1.0 / (N * N)))
-    finite = size - size == 0
-    exponent = tl.floor(tl.log2(tl.maximum(size, 1e-37)))
-    half = tl.floor(0.5 * exponent)
-    X = tl.where((size > 0) & finite, X * tl.exp2(-half) * tl.exp2(half - exponent), eye)
-    trace = _total(X * eye)
-    X += eye * (ridge / n) * trace
-    trace += ridge * trace
-
-    m1 = trace / n
-    m2 = _total(X * X) / n
+    _, _, _, eye = _lanes(n, N)
+    A += matrix * stride_batch
+    S += matrix * n * n
+    R += matrix * n * n
+    X, trace, exponent, size = _scaled(A, n, stride_row, stride_column, ridge, N)
+    m1, m2 = trace / n, _total(X * X) / n
     schedule = schedule_of(m1, m2)
-    Y, Z = eye, eye
-    done = size < 0
-    if schedule == 0:
-        Y, Z, done = _easy(X, eye, m2, n, table)
-    attempt = 0
-    shift = 0.0 * widest
-    while (attempt < 4) & (not done):
-        schedule = tl.where(attempt > 0, 2, schedule)
-        steps = table + schedule * (STEPS * 5)
-        Y, Z, done, theta = _careful(X, eye, n, steps, schedule, attempt == 0, PRECISION, CHEAP)
-        if not done:
-            # Singular, negative by rounding, or indefinite.
-            wider = tl.where(attempt == 0, 4.8e-7, tl.where(attempt == 1, 4.8e-7 * n, widest))
-            X += (wider - shift) * theta * eye
-            shift = wider
-            attempt += 1
-
-    # X is twice the matrix, divided by 2^exponent.
-    poison = tl.where(finite & (done | (size == 0)), 0.0, float("nan"))
-    scale = 0.5 * tl.sqrt(0.5 * tl.exp2(exponent - 2 * half)) * tl.exp2(half)
-    keep = tl.where(size > 0, 1.0, 0.0)
-    target = matrix * n * n + row * n + column
-    tl.store(S + target, keep * scale * (Y + tl.trans(Y)) + poison, inside)
-    tl.store(R + target, keep * (0.25 / scale) * (Z + tl.trans(Z)) + poison, inside)
+    done = m2 < 0
+    if looks_easy(m1, m2, n):
+        Y, Z, done = _easy(X, eye, m1, m2, n, table)
+        if done:
+            _deliver(S, R, Y, Z, exponent, size, done, n, N)
+    if not done:
+        # Read once more: easy matrices need the registers that would keep it.
+        X, trace, exponent, size = _scaled(A, n, stride_row, stride_column, ridge, N)
+        Y, Z = eye, eye
+        attempt = 0
+        shift = 0.0 * widest
+        while (attempt < 4) & (not done):
+            schedule = tl.where(attempt > 0, 2, schedule)
+            steps = table + schedule * (STEPS * 5)
+            Y, Z, done, theta = _careful(X, eye, n, steps, schedule, attempt == 0, CHEAP)
+            if not done:
+                # Singular, negative by rounding, or indefinite.
+                wider = tl.where(attempt == 0, 4.8e-7, tl.where(attempt == 1, 4.8e-7 * n, widest))
+                X += (wider - shift) * theta * eye
+                shift = wider
+                attempt += 1
+        _deliver(S, R, Y, Z, exponent, size, done, n, N)

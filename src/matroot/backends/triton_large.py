@@ -1,7 +1,8 @@
-"""Launching the kernels for matrices too large for one program.
+"""Launching the kernels for matrices that do not always fit on chip.
 
-Easy matrices take a launch for every product, one program per tile. The others are left for a launch at the end in
-which groups of programs share a matrix and a product has more digits. Nobody waits to learn which are which.
+Easy matrices take one launch up to a size of 128, above that a launch for every product, one program per tile. The
+others are left for a launch at the end in which groups of programs share a matrix and a product has more digits. Nobody
+waits to learn which are which.
 """
 
 from collections.abc import Iterator
@@ -15,11 +16,16 @@ from . import triton_streamed_roots as streamed
 from . import triton_streamed_solve as streamed_solve
 from . import triton_tiles as tiles
 from .triton_launch import Row, at, launch, multiprocessors, on_device
+from .triton_middle import easy_roots_kernel, easy_solve_kernel
 from .triton_planes import BUFFERS, SUMS
-from .triton_roots import Schedules, precision
+from .triton_roots import Schedules
 from .triton_tiled_roots import tiled_roots_kernel
 from .triton_tiled_smith import tiled_smith_kernel
 
+_MIDDLE = 128
+"""Easy matrices of this size still fit on chip, one a program."""
+_ON_CHIP = {"N": 128, "num_warps": 8}
+_TILE = 64
 _SCRATCH = 1 << 29
 """Bytes of scratch for easy matrices; larger batches take turns."""
 _TAYLOR = (0.0, 0.5, 0.375, 0.3125, 0.2734375)
@@ -29,53 +35,72 @@ _TAYLOR = (0.0, 0.5, 0.375, 0.3125, 0.2734375)
 def roots(A: Tensor, S: Tensor, R: Tensor, ridge: float, widest: float, schedules: Schedules) -> None:
     """Roots into S and inverse roots into R of the symmetric parts of ``A`` (k, n, n)."""
     n, strides = A.shape[-1], A.stride()
-    left = torch.empty(len(A), dtype=torch.int32, device=A.device)
-    table = on_device(A.device, _steps(schedules))
+    left = _marks(A)
+    table = on_device(A.device, schedules)
     with at(A.device):
-        for part in _parts(A):
-            given, marks, facts = A[part], left[part], _numbers(A[part], 2)
-            found = S[part], R[part]
-            scratch, sums, half, _, options = _planes(given)
-            row = Row(options, (given, marks, *found), n, strides)
-            half *= len(given)
-            row.launch(streamed.scale_kernel, half, (given, scratch, facts, marks, n, *strides, ridge))
-            row.launch(streamed.square_kernel, half, (scratch, sums, marks))
-            row.launch(streamed.start_kernel, half, (scratch, sums, facts, marks, table, n))
-            for last in (False, True):
-                row.launch(streamed.gap_kernel, half, (scratch, marks, n), LAST=last)
-                row.launch(streamed.terms_kernel, half, (scratch, sums, marks, table, n), LAST=last)
-                row.launch(streamed.rest_kernel, half, (scratch, sums, marks), LAST=last)
-                row.launch(streamed.correct_kernel, 2 * half, (scratch, sums, facts, marks, *found, n), LAST=last)
+        if n <= _MIDDLE:
+            arguments = (A, S, R, left, table, n, *strides, ridge)
+            launch(easy_roots_kernel, (len(A), 1, 1), arguments, _ON_CHIP, strides)
+        else:
+            for part in _parts(A):
+                _streamed_roots(A[part], S[part], R[part], left[part], ridge, schedules)
         grid, memory, options = _groups(A, left)
-        table = on_device(A.device, schedules)
         launch(tiled_roots_kernel, grid, (A, S, R, table, *memory, n, *strides, ridge, widest), options, strides)
 
 
 def solve(S: Tensor, R: Tensor, GS: Tensor, GR: Tensor, out: Tensor, ridge: float, has: dict[str, bool]) -> None:
     """X with S X + X S = GS - R GR R and the ridge's share into ``out``, of what is there of GS and GR."""
     n = S.shape[-1]
-    left = torch.empty(len(S), dtype=torch.int32, device=S.device)
+    left = _marks(S)
     with at(S.device):
-        for part in _parts(S):
-            given, marks, facts = (S[part], R[part], GS[part], GR[part]), left[part], _numbers(S[part], 4)
-            scratch, sums, half, full, options = _planes(S[part])
-            row = Row(options, (*given, marks, out[part]), n)
-            half, full = half * len(marks), full * len(marks)
-            row.launch(streamed_solve.measure_kernel, half, (*given, sums, n), **has)
-            row.launch(streamed_solve.prepare_kernel, half, (*given, scratch, sums, facts, marks, n), **has)
-            if has["HAS_R"]:
-                row.launch(streamed_solve.half_turn_kernel, full, (scratch, marks))
-                arguments = (scratch, facts, marks, GS[part], n)
-                row.launch(streamed_solve.turn_kernel, half, arguments, HAS_S=has["HAS_S"])
-            row.launch(streamed_solve.survey_kernel, full + half, (scratch, sums, marks, n))
-            row.launch(streamed_solve.begin_kernel, half, (scratch, sums, facts, marks, n))
-            ends = (scratch, sums, facts, marks, out[part], n, ridge)
-            for step in range(1, streamed_solve.STEPS.value + 1):
-                row.launch(streamed_solve.iterate_kernel, half, (*ends, step))
-            if ridge:
-                row.launch(streamed_solve.ridge_kernel, half, ends)
+        if n <= _MIDDLE:
+            launch(easy_solve_kernel, (len(S), 1, 1), (S, R, GS, GR, out, left, n, ridge), has | _ON_CHIP)
+        else:
+            for part in _parts(S):
+                _streamed_solve(S[part], R[part], GS[part], GR[part], out[part], left[part], ridge, has)
         grid, memory, options = _groups(S, left)
         launch(tiled_smith_kernel, grid, (S, R, GS, GR, out, *memory, n, ridge), has | options)
+
+
+def _streamed_roots(A: Tensor, S: Tensor, R: Tensor, left: Tensor, ridge: float, schedules: Schedules) -> None:
+    n, strides = A.shape[-1], A.stride()
+    scratch, sums, half, _, options = _planes(A)
+    facts = _numbers(A, 2)
+    table = on_device(A.device, _steps(schedules))
+    row = Row(options, (A, left, S, R), n, strides)
+    row.launch(streamed.scale_kernel, half, (A, scratch, facts, left, n, *strides, ridge))
+    row.launch(streamed.square_kernel, half, (scratch, sums, left))
+    row.launch(streamed.start_kernel, half, (scratch, sums, facts, left, table, n))
+    for last in (False, True):
+        row.launch(streamed.gap_kernel, half, (scratch, left, n), LAST=last)
+        row.launch(streamed.terms_kernel, half, (scratch, sums, left, table, n), LAST=last)
+        row.launch(streamed.rest_kernel, half, (scratch, sums, left), LAST=last)
+        row.launch(streamed.correct_kernel, 2 * half, (scratch, sums, facts, left, S, R, n), LAST=last)
+
+
+def _streamed_solve(
+    S: Tensor, R: Tensor, GS: Tensor, GR: Tensor, out: Tensor, left: Tensor, ridge: float, has: dict[str, bool]
+) -> None:
+    n = S.shape[-1]
+    scratch, sums, half, full, options = _planes(S)
+    facts = _numbers(S, 4)
+    given = (S, R, GS, GR)
+    row = Row(options, (*given, left, out), n)
+    row.launch(streamed_solve.measure_kernel, half, (*given, sums, n), **has)
+    row.launch(streamed_solve.prepare_kernel, half, (*given, scratch, sums, facts, left, n), **has)
+    if has["HAS_R"]:
+        row.launch(streamed_solve.half_turn_kernel, full, (scratch, left))
+        row.launch(streamed_solve.turn_kernel, half, (scratch, facts, left, GS, n), HAS_S=has["HAS_S"])
+    row.launch(streamed_solve.survey_kernel, full + half, (scratch, sums, left, n))
+    row.launch(streamed_solve.begin_kernel, half, (scratch, sums, facts, left, n))
+    ends = (scratch, sums, facts, left, out, n, ridge)
+    for second in (False, True):
+        if second:
+            row.launch(streamed_solve.again_kernel, half, (scratch, facts, left))
+        for step in range(1, streamed_solve.STEPS.value + 1):
+            row.launch(streamed_solve.iterate_kernel, half, (*ends, step), SECOND=second)
+    if ridge:
+        row.launch(streamed_solve.ridge_kernel, half, ends)
 
 
 @cache
@@ -86,19 +111,20 @@ def _steps(schedules: Schedules) -> Schedules:
     return ((first, powers, _TAYLOR),)
 
 
-def _tile(n: int) -> int:
-    """Of the size alone, so that results do not depend on the batch; measured on one H200."""
-    return 32 if n <= 128 else 64
-
-
-def _padded(n: int) -> int:
-    return -(-n // _tile(n)) * _tile(n)
+def _padded(n: int, tile: int) -> int:
+    return -(-n // tile) * tile
 
 
 def _parts(A: Tensor) -> Iterator[slice]:
-    """Parts of the batch, so that the scratch of each is not too large."""
-    count = max(1, _SCRATCH // (4 * BUFFERS.value * _padded(A.shape[-1]) ** 2))
+    """Parts of the batch, so that the scratch of each is not too large; they begin where memory is aligned for it."""
+    size = _padded(A.shape[-1], _TILE)
+    count = max(4, _SCRATCH // (4 * BUFFERS.value * size * size) // 4 * 4)
     return (slice(start, start + count) for start in range(0, len(A), count))
+
+
+def _marks(A: Tensor) -> Tensor:
+    """Room for what kernels note about each matrix for those that follow."""
+    return torch.empty(len(A), tiles.LINE.value, dtype=torch.int32, device=A.device)
 
 
 def _numbers(A: Tensor, count: int) -> Tensor:
@@ -107,22 +133,22 @@ def _numbers(A: Tensor, count: int) -> Tensor:
 
 
 def _planes(A: Tensor) -> tuple[Tensor, Tensor, int, int, dict[str, Any]]:
-    """Scratch and sums for kernels with one program per tile; tiles by halves, all tiles; options."""
+    """Scratch and sums for kernels with one program per tile; programs for half the tiles and for all; options."""
     batch, n = A.shape[:2]
-    tile, size = _tile(n), _padded(n)
-    across = size // tile
+    size = _padded(n, _TILE)
+    across = size // _TILE
     half = across * (across + 1) // 2
     slots = 1 << (half - 1).bit_length()
     scratch = torch.empty(batch, BUFFERS.value, 2, size, size, dtype=torch.float16, device=A.device)
     sums = torch.empty(batch, SUMS.value, slots, dtype=torch.float32, device=A.device)
     options = {
         "SIZE": size,
-        "TILE": tile,
-        "DEPTH": tile if size % 64 else 64,
+        "TILE": _TILE,
+        "DEPTH": _TILE,
         "SLOTS": slots,
         "LANES": 1 << (n - 1).bit_length(),
     }
-    return scratch, sums, half, across * across, options
+    return scratch, sums, batch * half, batch * across * across, options
 
 
 _RESIDENT = 2
@@ -134,7 +160,8 @@ _CACHE = 40 << 20
 def _groups(A: Tensor, left: Tensor) -> tuple[tuple[int, int, int], tuple[Any, ...], dict[str, Any]]:
     """Grid, memory and options of a launch in which groups of programs share matrices."""
     batch, n = A.shape[:2]
-    tile, size = _tile(n), _padded(n)
+    tile = 32 if n <= 128 else 64  # of the size alone, so that results do not depend on the batch
+    size = _padded(n, tile)
     across = size // tile
     programs = _RESIDENT * multiprocessors(A.device)
     cached = _CACHE // (4 * tiles.BUFFERS.value * size * size)
@@ -143,7 +170,6 @@ def _groups(A: Tensor, left: Tensor) -> tuple[tuple[int, int, int], tuple[Any, .
     memory = (
         torch.empty(groups, tiles.BUFFERS.value, size, size, dtype=torch.float32, device=A.device),
         torch.empty(groups, tiles.SUMS.value, slots, dtype=torch.float32, device=A.device),
-        torch.zeros(groups, tiles.LINE.value, dtype=torch.int32, device=A.device),
         left,
         batch,
         groups,
@@ -154,7 +180,6 @@ def _groups(A: Tensor, left: Tensor) -> tuple[tuple[int, int, int], tuple[Any, .
         "TILE": tile,
         "DEPTH": 32,
         "SLOTS": slots,
-        "PRECISION": precision(A.is_cuda),
         "num_warps": 4,
         "num_stages": 3,
         "launch_cooperative_grid": True,  # programs wait for each other: all must be there

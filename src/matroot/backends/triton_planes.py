@@ -6,12 +6,15 @@ cores, which then take their factors from memory as they are.
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
 
+import os
+
 import triton
 import triton.language as tl
 
 from .triton_kernels import LOW, _total, halves
-from .triton_tiles import index, octave, slots
+from .triton_tiles import LINE, index, octave, slots
 
+MODE = tl.constexpr(int(os.environ.get("MODE", "0")))
 BUFFERS = tl.constexpr(6)  # matrices in the scratch of a matrix
 SUMS = tl.constexpr(7)  # rows of slots for sums of tiles
 
@@ -20,6 +23,12 @@ SUMS = tl.constexpr(7)  # rows of slots for sums of tiles
 def whereabouts(count: tl.constexpr) -> tuple:
     """The matrix and the tile of this program, given how many tiles a matrix has."""
     return (tl.program_id(0) // count).to(tl.int64), tl.program_id(0) % count
+
+
+@triton.jit
+def here(left, matrix):
+    """Whether a matrix is not left."""
+    return tl.load(left + matrix * LINE) == 0
 
 
 @triton.jit
@@ -50,47 +59,54 @@ def write_both(A, x, i, j, SIZE: tl.constexpr, TILE: tl.constexpr):
 
 
 @triton.jit
-def _factors(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr) -> tuple:
-    """Where the first columns of A and rows of B for a tile of A B are."""
-    lane, depth = tl.arange(0, TILE), tl.arange(0, DEPTH)
-    left = A + (i * TILE + lane)[:, None] * SIZE + depth[None, :]
-    return left, B + depth[:, None] * SIZE + (j * TILE + lane)[None, :]
-
-
-@triton.jit
-def _add(high, low, left, right, k, SIZE: tl.constexpr) -> tuple:
-    """What the columns and rows from k on contribute to a product."""
-    a0, a1 = tl.load(left + k), tl.load(left + k + SIZE * SIZE)
-    b0, b1 = tl.load(right + k * SIZE), tl.load(right + k * SIZE + SIZE * SIZE)
+def _add(high, low, left, right, SIZE: tl.constexpr) -> tuple:
+    """What some columns of one factor and rows of the other contribute to a product."""
+    a0, a1 = tl.load(left), tl.load(left + SIZE * SIZE)
+    b0, b1 = tl.load(right), tl.load(right + SIZE * SIZE)
     low = tl.dot(a1, b0, tl.dot(a0, b1, low))
     return tl.dot(a0, b0, high), low
 
 
 @triton.jit
+def _places(i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr) -> tuple:
+    """Where the first columns of one factor and rows of the other for a tile of their product are."""
+    lane, depth = tl.arange(0, TILE), tl.arange(0, DEPTH)
+    return (i * TILE + lane)[:, None] * SIZE + depth[None, :], depth[:, None] * SIZE + (j * TILE + lane)[None, :]
+
+
+@triton.jit
 def multiply(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """A tile of A B."""
-    left, right = _factors(A, B, i, j, SIZE, TILE, DEPTH)
+    left, right = _places(i, j, SIZE, TILE, DEPTH)
     high = tl.zeros((TILE, TILE), tl.float32)
     low = tl.zeros((TILE, TILE), tl.float32)
     for k in range(0, SIZE, DEPTH):
-        high, low = _add(high, low, left, right, k, SIZE)
+        high, low = _add(high, low, A + left + k, B + right + k * SIZE, SIZE)
     return high + low * (1 / LOW)
 
 
 @triton.jit
 def multiply_both(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr):
-    """A tile of A B + B A: of small tiles in one go, which hides latency; large ones leave no room for that."""
-    if TILE > 32:
-        found = multiply(A, B, i, j, SIZE, TILE, DEPTH) + multiply(B, A, i, j, SIZE, TILE, DEPTH)
-    else:
-        left, right = _factors(A, B, i, j, SIZE, TILE, DEPTH)
-        other_left, other_right = _factors(B, A, i, j, SIZE, TILE, DEPTH)
-        high = tl.zeros((TILE, TILE), tl.float32)
-        low = tl.zeros((TILE, TILE), tl.float32)
-        for k in range(0, SIZE, DEPTH):
-            high, low = _add(high, low, left, right, k, SIZE)
-            high, low = _add(high, low, other_left, other_right, k, SIZE)
-        found = high + low * (1 / LOW)
+    """A tile of A B + B A."""
+    left, right = _places(i, j, SIZE, TILE, DEPTH)
+    high = tl.zeros((TILE, TILE), tl.float32)
+    low = tl.zeros((TILE, TILE), tl.float32)
+    for k in range(0, SIZE, DEPTH):
+        high, low = _add(high, low, A + left + k, B + right + k * SIZE, SIZE)
+    for k in range(0, SIZE, DEPTH):
+        high, low = _add(high, low, B + left + k, A + right + k * SIZE, SIZE)
+    return high + low * (1 / LOW)
+
+
+@triton.jit
+def multiply_roughly(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """The same in half precision."""
+    left, right = _places(i, j, SIZE, TILE, DEPTH)
+    found = tl.zeros((TILE, TILE), tl.float32)
+    for k in range(0, SIZE, DEPTH):
+        found = tl.dot(tl.load(A + left + k), tl.load(B + right + k * SIZE), found)
+    for k in range(0, SIZE, DEPTH):
+        found = tl.dot(tl.load(B + left + k), tl.load(A + right + k * SIZE), found)
     return found
 
 

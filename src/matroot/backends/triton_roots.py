@@ -74,20 +74,15 @@ def widest(n: int, dtype: torch.dtype) -> float:
 
 
 @cache
-def on_chip(n: int, cuda: bool) -> dict[str, Any]:
-    """Tile, precision and warps of kernels with one matrix a program; measured on one H200."""
+def on_chip(n: int) -> dict[str, int]:
+    """Tile and warps of kernels with one matrix a program; measured on one H200."""
     size = max(16, 1 << (n - 1).bit_length())
-    return {"N": size, "PRECISION": precision(cuda), "num_warps": {16: 1, 32: 2, 64: 4}[size]}
-
-
-def precision(cuda: bool) -> str:
-    """How a float32 product is made of tensor core ones."""
-    return "bf16x6" if cuda else "ieee"
+    return {"N": size, "num_warps": {16: 1, 32: 2, 64: 4}[size]}
 
 
 @cache
 def _with_cheap(n: int, cuda: bool) -> dict[str, Any]:
-    """And how products for corrections are. ("tf32" gave NaN for odd n below 16 with Triton 3.6.)"""
+    """And how products for corrections are made. ("tf32" gave NaN for odd n below 16 with Triton 3.6.)"""
     # With fewer registers more programs fit on a multiprocessor; it is not worth it for other sizes.
     fewer = {"maxnreg": 128} if cuda and 16 < n <= 32 else {}
-    return on_chip(n, cuda) | {"CHEAP": "bf16x3" if cuda else "ieee"} | fewer
+    return on_chip(n) | {"CHEAP": "bf16x3" if cuda else "ieee"} | fewer

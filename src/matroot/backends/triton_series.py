@@ -83,7 +83,7 @@ def lyapunov(
     with torch.cuda.device_of(B):
         launch(
             *inputs, out, B.shape[-1], *strides, float(ridge), -1.0 if tolerance is None else float(tolerance),
-            iterations, **has, **on_chip(B.shape[-1], B.is_cuda),
+            iterations, **has, **_options(B),
         )  # fmt: skip
     return out
 
@@ -105,7 +105,7 @@ def _roots(
     with torch.cuda.device_of(A):
         kernel[(len(A),)](
             A, found[0], found[-1], *data, A.shape[-1], *A.stride(), float(ridge), wide, *counts,
-            SQRT=sqrt, INVERSE=inverse, **form, **on_chip(A.shape[-1], A.is_cuda),
+            SQRT=sqrt, INVERSE=inverse, **form, **_options(A),
         )  # fmt: skip
     return found
 
@@ -115,3 +115,8 @@ def _blocks(polynomials: Table) -> tuple[Table, int]:
     """Coefficients padded to 3 blocks + 1, and the number of blocks."""
     blocks = max(1, -(-(len(polynomials[0]) - 1) // 3))
     return tuple((*row, *[0.0] * (3 * blocks + 1 - len(row))) for row in polynomials), blocks
+
+
+def _options(A: Tensor) -> dict[str, Any]:
+    """How kernels are compiled, and how they make a float32 product of tensor core ones."""
+    return on_chip(A.shape[-1]) | {"PRECISION": "bf16x6" if A.is_cuda else "ieee"}

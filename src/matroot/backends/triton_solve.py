@@ -1,17 +1,22 @@
 """Gradients of roots on a GPU in one launch: one program per matrix, everything on chip.
 
 With V = S/mu + mu R and C' = C + (mu R) C (mu R), the equation S X + X S = C is V X + X V = C'/mu, and V reaches
-from 2 to not much more unless the matrix is ill-conditioned. Then Chebyshev's iteration takes a product a
-step and few steps; else Smith's sum, by doubling. Import only where Triton is.
+from 2 to not much more unless the matrix is ill-conditioned. Then Chebyshev's iteration takes a product a step and few
+steps; it is done twice in half precision, for X and for what that leaves. Else Smith's sum, by doubling. Import only
+where Triton is.
 """
+# pyright: reportGeneralTypeIssues=false
+# Triton declares that calls of kernel functions never return.
 
 import triton
 import triton.language as tl
 
-from .triton_kernels import FAST, _bound, _product, _total
+from .triton_kernels import EXACT, FAST, _bound, _lanes, _product, _total
 
 EASY = tl.constexpr(0.25)
 """What a step of Chebyshev's iteration may leave of the error: from there on doubling takes fewer products."""
+AGAIN = tl.constexpr(1024.0)
+"""What the second right side is multiplied by, for half numbers to hold it."""
 
 
 @triton.jit
@@ -51,7 +56,7 @@ def _symmetric(G, place, inside):
 
 
 @triton.jit
-def _right_side(
+def right_side(
     GS, GR, place, inside, inverse, mu, HAS_S: tl.constexpr, HAS_R: tl.constexpr, N: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -69,54 +74,83 @@ def _right_side(
 
 
 @triton.jit
-def solve_kernel(
-    S, R, GS, GR, out, n, ridge, HAS_S: tl.constexpr, HAS_R: tl.constexpr,
-    N: tl.constexpr, PRECISION: tl.constexpr, CHEAP: tl.constexpr,
-):  # fmt: skip
-    """X with S X + X S = GS - R GR R, then the ridge's share of it; float32 (k, n, n), contiguous."""
-    matrix = tl.program_id(0).to(tl.int64)
-    row = tl.arange(0, N)[:, None]
-    column = tl.arange(0, N)[None, :]
-    inside = (row < n) & (column < n)
-    place = matrix * n * n + row * n + column
-    eye = tl.where((row == column) & inside, 1.0, 0.0)
+def _roughly(V, C, top, wanted):
+    """X with V X + X V = C to an error of ``wanted`` and half precision, given V less 2 I, which reaches ``top``."""
+    centre, width, rate = chebyshev(top)
+    V = V.to(tl.float16)
+    X = C / centre
+    move = X
+    share = width / centre
+    error = 2 * rate
+    while error > wanted:
+        W = tl.dot(V, X.to(tl.float16))
+        more = 1 / (2 * centre / width - share)
+        move = more * share * move + (2 * more / width) * (C - 4 * X - (W + tl.trans(W)))
+        X += move
+        share = more
+        error *= rate
+    return X
+
+
+@triton.jit
+def easily(V, C, top, wanted):
+    """The same to an error of ``wanted`` squared: twice, the second time for what the first leaves."""
+    X = _roughly(V, C, top, wanted)
+    W = _product(V, X, FAST)
+    return X + _roughly(V, AGAIN * (C - 4 * X - (W + tl.trans(W))), top, wanted) * (1 / AGAIN)
+
+
+@triton.jit
+def balanced(S, R, place, inside, eye) -> tuple:
+    """V less 2 I, mu R, mu, and whether the root is zero."""
     V = tl.load(S + place, inside, 0.0)
     inverse = tl.load(R + place, inside, 0.0)
     norm = _total(V * V)
     zero = norm == 0
-    mu = tl.sqrt(tl.sqrt(norm) / tl.sqrt(_total(inverse * inverse)))
-    mu = tl.where(zero, 1.0, mu)
+    mu = tl.where(zero, 1.0, tl.sqrt(tl.sqrt(norm) / tl.sqrt(_total(inverse * inverse))))
     inverse *= mu
-    V = V / mu + inverse
+    return V / mu + inverse - 2 * eye, inverse, mu, zero
 
-    V -= 2 * eye
-    square = _product(V, V, FAST)
-    top = tl.maximum(_bound(_total(V * V) / n, _total(square * square) / n, n), 0.01)
-    top = tl.where(zero, 1.0, top)
-    centre, width, rate = chebyshev(top)
-    wanted = 1e-6
+
+@triton.jit
+def reach(V, n):
+    """Bound of the largest eigenvalue of V; half precision will do for that."""
+    half = V.to(tl.float16)
+    square = tl.dot(half, half)
+    return tl.maximum(1.001 * _bound(_total(V * V) / n, _total(square * square) / n, n), 0.01)
+
+
+@triton.jit
+def finished(X, unit, mu, eye, n, ridge):
+    """The gradient, given X and its unit: with the ridge's share."""
+    X = (X + tl.trans(X)) * (0.5 * (unit / mu))
+    return X + eye * (ridge / n) * _total(X * eye)
+
+
+@triton.jit
+def solve_kernel(
+    S, R, GS, GR, out, n, ridge, HAS_S: tl.constexpr, HAS_R: tl.constexpr, N: tl.constexpr, CHEAP: tl.constexpr
+):  # fmt: skip
+    """X with S X + X S = GS - R GR R, then the ridge's share of it; float32 (k, n, n), contiguous."""
+    matrix = tl.program_id(0).to(tl.int64)
+    row, column, inside, eye = _lanes(n, N)
+    place = matrix * n * n + row * n + column
+    V, inverse, mu, zero = balanced(S, R, place, inside, eye)
+    top = tl.where(zero, 1.0, reach(V, n))
+    _, _, rate = chebyshev(top)
     if rate < EASY:
-        C, unit = _right_side(GS, GR, place, inside, inverse, mu, HAS_S, HAS_R, N, FAST)
-        X = C / centre
-        move = X
-        share = width / centre
-        error = 2 * rate
-        while error > wanted:
-            W = _product(V, X, FAST)
-            less = 1 / (2 * centre / width - share)
-            move = less * share * move + (2 * less / width) * (C - 4 * X - (W + tl.trans(W)))
-            X += move
-            share = less
-            error *= rate
+        C, unit = right_side(GS, GR, place, inside, inverse, mu, HAS_S, HAS_R, N, FAST)
+        X = easily(V, C, top, 1e-3)
     else:
-        C, unit = _right_side(GS, GR, place, inside, inverse, mu, HAS_S, HAS_R, N, PRECISION)
+        C, unit = right_side(GS, GR, place, inside, inverse, mu, HAS_S, HAS_R, N, EXACT)
+        wanted = 1e-6
         p, k0, k1, k2, error = near_inverse(top)
-        K = k0 * eye + k1 * V + k2 * square
+        K = k0 * eye + k1 * V + k2 * _product(V, V, FAST)
         V += (2 + p) * eye
         while error > wanted:
-            K += _product(K, eye - _product(V, K, PRECISION), CHEAP)
+            K += _product(K, eye - _product(V, K, EXACT), CHEAP)
             error *= error
-        X = 2 * p * _product(_product(K, C, PRECISION), K, PRECISION)
+        X = 2 * p * _product(_product(K, C, EXACT), K, EXACT)
         F = eye - 2 * p * K
         factor = (p - 2) / (p + 2)
         going = mu == mu
@@ -126,7 +160,5 @@ def solve_kernel(
             going = factor * factor > wanted
             if going:
                 F = _product(F, F, CHEAP)
-    X = (X + tl.trans(X)) * tl.where(zero, 0.0, 0.5 * (unit / mu))
-    if ridge != 0:
-        X += eye * (ridge / n) * _total(X * eye)
-    tl.store(out + place, X, inside)
+    X = finished(X, unit, mu, eye, n, ridge)
+    tl.store(out + place, tl.where(zero, 0.0, X), inside)

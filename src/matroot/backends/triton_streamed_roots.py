@@ -2,7 +2,7 @@
 
 What ``_easy`` of ``triton_kernels`` does, between launches in memory. A matrix that turns out not to be easy is
 marked as ``left``, and the launches that follow pass it by. The scratch of a matrix is BUFFERS matrices, and SUMS
-rows of SLOTS sums; facts are the power of two it was divided by and the mean of its eigenvalues then.
+rows of SLOTS sums; facts are the power of two it was divided by and the mean of its eigenvalues.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -10,9 +10,9 @@ rows of SLOTS sums; facts are the power of two it was divided by and the mean of
 import triton
 import triton.language as tl
 
-from .triton_kernels import SHARP, _total, bound_around_mean, schedule_of
-from .triton_planes import BUFFERS, SUMS, multiply, read, whereabouts, write_both
-from .triton_tiles import collect, corner, deliver, identity, lower, octave, twice
+from .triton_kernels import SHARP, _total, bound_around_mean, looks_easy
+from .triton_planes import BUFFERS, SUMS, here, multiply, read, whereabouts, write_both
+from .triton_tiles import collect, corner, deliver, identity, leave, lower, octave, twice
 
 SHORT = tl.constexpr(4e-8)
 """The sum of fourth powers of I - M that allows the last step to leave out the cube: an error of 9e-7 at most."""
@@ -30,19 +30,19 @@ def scale_kernel(
     source = A + matrix * stride_batch
     lane = tl.arange(0, LANES)
     diagonal = tl.load(source + lane * (stride_row + stride_column), lane < n, 0.0).to(tl.float32)
+    i, j = corner(t)
+    x = 0.5 * twice(source, i, j, n, stride_row, stride_column, TILE)
     mean = tl.sum(diagonal, 0) / n
     usable = (mean > 1e-36) & (mean < 1e36)
     exponent = tl.where(usable, octave(mean), 0.0)
     mean *= tl.exp2(-exponent)
-    i, j = corner(t)
-    x = 0.5 * twice(source, i, j, n, stride_row, stride_column, TILE) * tl.exp2(-exponent)
     eye = identity(i, j, n, TILE)
-    x = tl.where(usable, x + ridge * mean * eye, eye)
+    x = tl.where(usable, x * tl.exp2(-exponent) + ridge * mean * eye, eye)
     write_both(scratch + matrix * (BUFFERS * AREA), x, i, j, SIZE, TILE)
     if t == 0:
         tl.store(facts + 2 * matrix, exponent)
         tl.store(facts + 2 * matrix + 1, (1 + ridge) * mean)
-        tl.store(left + matrix, tl.where(usable, 0, 1))
+        leave(left, matrix, not usable)
 
 
 @triton.jit
@@ -53,11 +53,11 @@ def square_kernel(
     AREA: tl.constexpr = 2 * SIZE * SIZE
     HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
     matrix, t = whereabouts(HALF)
-    if tl.load(left + matrix) == 0:
+    if here(left, matrix):
         X = scratch + matrix * (BUFFERS * AREA)
         i, j, weight = lower(t)
-        square = multiply(X, X, i, j, SIZE, TILE, DEPTH)
         x = read(X, i, j, SIZE, TILE)
+        square = multiply(X, X, i, j, SIZE, TILE, DEPTH)
         slot = sums + matrix * (SUMS * SLOTS) + t
         tl.store(slot, weight * _total(x * x))
         tl.store(slot + SLOTS, weight * _total(x * square))
@@ -78,20 +78,21 @@ def start_kernel(
     sums += matrix * (SUMS * SLOTS)
     m1 = tl.load(facts + 2 * matrix + 1)
     m2 = collect(sums, HALF, SLOTS) / n
-    if (tl.load(left + matrix) == 0) & (schedule_of(m1, m2) == 0):
+    easy = here(left, matrix) & looks_easy(m1, m2, n)
+    if easy:
+        i, j = corner(t)
+        x, square = read(X, i, j, SIZE, TILE), read(X + AREA, i, j, SIZE, TILE)
+        cube = multiply(X, X + AREA, i, j, SIZE, TILE, DEPTH)
         m3 = collect(sums + SLOTS, HALF, SLOTS) / n
         m4 = collect(sums + 2 * SLOTS, HALF, SLOTS) / n
         inverse = 1 / (1.02 * bound_around_mean(m1, m2, m3, m4, n))
         z0 = tl.load(table) * tl.sqrt(inverse)
         z1 = tl.load(table + 1) * tl.sqrt(inverse) * inverse
         z2 = tl.load(table + 2) * tl.sqrt(inverse) * inverse * inverse
-        i, j = corner(t)
-        cube = multiply(X, X + AREA, i, j, SIZE, TILE, DEPTH)
-        x, square = read(X, i, j, SIZE, TILE), read(X + AREA, i, j, SIZE, TILE)
         write_both(X + 2 * AREA, z0 * x + z1 * square + z2 * cube, i, j, SIZE, TILE)
         write_both(X + 3 * AREA, z0 * identity(i, j, n, TILE) + z1 * x + z2 * square, i, j, SIZE, TILE)
     elif t == 0:
-        tl.store(left + matrix, 1)
+        leave(left, matrix, True)
 
 
 # Of the matrices in the scratch the correction D takes the place of X, and I - M the fifth. Y and Z are in the third
@@ -107,7 +108,7 @@ def gap_kernel(
     AREA: tl.constexpr = 2 * SIZE * SIZE
     HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
     matrix, t = whereabouts(HALF)
-    if tl.load(left + matrix) == 0:
+    if here(left, matrix):
         D = scratch + matrix * (BUFFERS * AREA)
         Y, Z = D + (1 if LAST else 2) * AREA, D + (5 if LAST else 3) * AREA
         i, j = corner(t)
@@ -124,12 +125,12 @@ def terms_kernel(
     AREA: tl.constexpr = 2 * SIZE * SIZE
     HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
     matrix, t = whereabouts(HALF)
-    if tl.load(left + matrix) == 0:
+    if here(left, matrix):
         D = scratch + matrix * (BUFFERS * AREA)
         c = table + (10 if LAST else 5)
         i, j, weight = lower(t)
-        square = multiply(D + 4 * AREA, D + 4 * AREA, i, j, SIZE, TILE, DEPTH)
         e = read(D + 4 * AREA, i, j, SIZE, TILE)
+        square = multiply(D + 4 * AREA, D + 4 * AREA, i, j, SIZE, TILE, DEPTH)
         if LAST:
             tl.store(sums + matrix * (SUMS * SLOTS) + 3 * SLOTS + t, weight * _total(square * square))
         d = tl.load(c) * identity(i, j, n, TILE) + tl.load(c + 1) * e + tl.load(c + 2) * square
@@ -148,7 +149,7 @@ def rest_kernel(
     AREA: tl.constexpr = 2 * SIZE * SIZE
     HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
     matrix, t = whereabouts(HALF)
-    needed = tl.load(left + matrix) == 0
+    needed = here(left, matrix)
     if LAST:
         needed = needed & (collect(sums + matrix * (SUMS * SLOTS) + 3 * SLOTS, HALF, SLOTS) >= SHORT)
     if needed:
@@ -168,7 +169,7 @@ def correct_kernel(
     AREA: tl.constexpr = 2 * SIZE * SIZE
     HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
     matrix, t = whereabouts(2 * HALF)
-    if tl.load(left + matrix) == 0:
+    if here(left, matrix):
         D = scratch + matrix * (BUFFERS * AREA)
         first = t < HALF
         old = D + tl.where(first, 1 if LAST else 2, 5 if LAST else 3) * AREA
@@ -181,6 +182,6 @@ def correct_kernel(
                 target = tl.where(first, S, R) + matrix * n * n
                 deliver(target, tl.where(first, scale, 1 / scale) * x, i, j, n, TILE)
             elif t == 0:
-                tl.store(left + matrix, 1)
+                leave(left, matrix, True)
         else:
             write_both(D + tl.where(first, 1, 5) * AREA, x, i, j, SIZE, TILE)

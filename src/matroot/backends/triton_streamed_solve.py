@@ -1,8 +1,9 @@
 """Gradients on a GPU of many large matrices that are easy: one launch a product, one program per tile.
 
-Chebyshev's iteration as in ``triton_solve``. A matrix that is not easy is marked as ``left``, and the launches that
-follow pass it by. The scratch of a matrix is BUFFERS matrices, V, C, the last move, mu R and two for X in turns, and
-SUMS rows of SLOTS sums; facts are mu, the unit that C is in, and at first was, and what V reaches.
+Chebyshev's iteration as in ``triton_solve``, twice. A matrix that is not easy is marked as ``left``, and the launches
+that follow pass it by. The scratch of a matrix is BUFFERS matrices, V, C, the last move, mu R or the X of the first
+time, and two for X in turns, and SUMS rows of SLOTS sums; facts are mu, the unit that C is in, and at first was, and
+what V reaches.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -14,8 +15,10 @@ from .triton_kernels import _total, bound_around_mean
 from .triton_planes import (
     BUFFERS,
     SUMS,
+    here,
     multiply,
     multiply_both,
+    multiply_roughly,
     norm_unit,
     note,
     read,
@@ -23,14 +26,14 @@ from .triton_planes import (
     write,
     write_both,
 )
-from .triton_solve import chebyshev
-from .triton_tiles import collect, corner, deliver, given, identity, lower, twice
+from .triton_solve import AGAIN, chebyshev
+from .triton_tiles import collect, corner, deliver, given, identity, leave, lower, twice
 
-STEPS = tl.constexpr(8)
-"""Launches of the iteration."""
-WANTED = tl.constexpr(3e-6)
-"""Bound of the relative error; what is left is a third of it or less."""
-EASY = tl.constexpr(0.225)
+STEPS = tl.constexpr(4)
+"""Launches of the iteration, each time."""
+WANTED = tl.constexpr(1.7e-3)
+"""Bound of the relative error of each time; what is left is a third of it or less."""
+EASY = tl.constexpr(0.22)
 """What a step may leave of the error so that all of them leave less than what is wanted."""
 
 
@@ -67,6 +70,9 @@ def prepare_kernel(
     start = matrix * n * n
     sums += matrix * (SUMS * SLOTS)
     V = scratch + matrix * (BUFFERS * AREA)
+    i, j = corner(t)
+    v, r = given(S + start, i, j, n, n, 1, TILE), given(R + start, i, j, n, n, 1, TILE)
+    c = twice((GR if HAS_R else GS) + start, i, j, n, n, 1, TILE)
     mu = tl.sqrt(tl.sqrt(collect(sums, HALF, SLOTS)) / tl.sqrt(collect(sums + SLOTS, HALF, SLOTS)))
     own = norm_unit(sums + (4 if HAS_R else 2) * SLOTS, HALF, SLOTS)
     unit = own
@@ -74,10 +80,9 @@ def prepare_kernel(
         unit /= mu * mu
         if HAS_S:
             unit = tl.maximum(unit, norm_unit(sums + 2 * SLOTS, HALF, SLOTS))
-    i, j = corner(t)
-    r = mu * given(R + start, i, j, n, n, 1, TILE)
-    v = (1 / mu) * given(S + start, i, j, n, n, 1, TILE) + r - 2 * identity(i, j, n, TILE)
-    c = (0.5 / own) * twice((GR if HAS_R else GS) + start, i, j, n, n, 1, TILE)
+    r *= mu
+    v = (1 / mu) * v + r - 2 * identity(i, j, n, TILE)
+    c *= 0.5 / own
     write_both(V, v, i, j, SIZE, TILE)
     write_both(V + AREA, c, i, j, SIZE, TILE)
     write_both(V + 3 * AREA, r, i, j, SIZE, TILE)
@@ -85,7 +90,7 @@ def prepare_kernel(
         tl.store(facts + 4 * matrix, mu)
         tl.store(facts + 4 * matrix + 1, unit)
         tl.store(facts + 4 * matrix + 2, own)
-        tl.store(left + matrix, tl.where((mu > 0) & (mu < 1e36), 0, 1))
+        leave(left, matrix, not ((mu > 0) & (mu < 1e36)))
 
 
 @triton.jit
@@ -96,7 +101,7 @@ def half_turn_kernel(
     AREA: tl.constexpr = 2 * SIZE * SIZE
     TILES: tl.constexpr = SIZE // TILE
     matrix, t = whereabouts(TILES * TILES)
-    if tl.load(left + matrix) == 0:
+    if here(left, matrix):
         V = scratch + matrix * (BUFFERS * AREA)
         x = multiply(V + 3 * AREA, V + AREA, t // TILES, t % TILES, SIZE, TILE, DEPTH)
         write(V + 4 * AREA, x, t // TILES, t % TILES, SIZE, TILE)
@@ -110,7 +115,7 @@ def turn_kernel(
     AREA: tl.constexpr = 2 * SIZE * SIZE
     HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
     matrix, t = whereabouts(HALF)
-    if tl.load(left + matrix) == 0:
+    if here(left, matrix):
         V = scratch + matrix * (BUFFERS * AREA)
         mu, unit = tl.load(facts + 4 * matrix), tl.load(facts + 4 * matrix + 1)
         i, j = corner(t)
@@ -131,17 +136,17 @@ def survey_kernel(
     FULL: tl.constexpr = TILES * TILES
     HALF: tl.constexpr = TILES * (TILES + 1) // 2
     matrix, t = whereabouts(FULL + HALF)
-    if tl.load(left + matrix) == 0:
+    if here(left, matrix):
         V = scratch + matrix * (BUFFERS * AREA)
         whole = t < FULL
         i, j, weight = lower(tl.maximum(t - FULL, 0))
         i, j = tl.where(whole, t // TILES, i), tl.where(whole, t % TILES, j)
         left_factor, right_factor = tl.where(whole, V + 3 * AREA, V), tl.where(whole, V + AREA, V)
+        v = read(V, i, j, SIZE, TILE)
         x = multiply(left_factor, right_factor, i, j, SIZE, TILE, DEPTH)
         if whole:
             write(V + 4 * AREA, x, i, j, SIZE, TILE)
         else:
-            v = read(V, i, j, SIZE, TILE)
             slot = sums + matrix * (SUMS * SLOTS) + 2 * SLOTS + t - FULL
             tl.store(slot, _total(v * identity(i, j, n, TILE)))
             tl.store(slot + SLOTS, weight * _total(v * v))
@@ -165,7 +170,8 @@ def begin_kernel(
     m4 = collect(sums + 5 * SLOTS, HALF, SLOTS) / n
     top = tl.maximum(bound_around_mean(m1, m2, m3, m4, n), 0.01)
     centre, _, rate = chebyshev(top)
-    if (tl.load(left + matrix) == 0) & (rate < EASY):
+    easy = here(left, matrix) & (rate < EASY)
+    if easy:
         i, j = corner(t)
         c = read(V + AREA, i, j, SIZE, TILE) + multiply(V + 4 * AREA, V + 3 * AREA, i, j, SIZE, TILE, DEPTH)
         write(V + AREA, c, i, j, SIZE, TILE)
@@ -174,45 +180,91 @@ def begin_kernel(
         if t == 0:
             tl.store(facts + 4 * matrix + 3, top)
     elif t == 0:
-        tl.store(left + matrix, 1)
+        leave(left, matrix, True)
+
+
+@triton.jit
+def _error(rate, step):
+    """Bound of the relative error before a step, counted from one."""
+    return 2 * tl.exp2(step * tl.log2(rate))
+
+
+@triton.jit
+def _steps(rate):
+    """How many steps are needed each time; never none, as V is taken to reach 0.01 at least."""
+    steps = 1
+    while _error(rate, steps + 1) > WANTED:
+        steps += 1
+    return steps
+
+
+@triton.jit
+def _share(rate, step):
+    """The quotient of the values of two successive Chebyshev polynomials, the second of this degree."""
+    now, before = _error(rate, step), _error(rate, step - 1)
+    return rate * (4 + before * before) / (4 + now * now)
 
 
 @triton.jit(do_not_specialize=["step"])
 def iterate_kernel(
-    scratch, sums, facts, left, out, n, ridge, step,
+    scratch, sums, facts, left, out, n, ridge, step, SECOND: tl.constexpr,
     SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
-    """A step, counted from one, for matrices that need it; what is good enough then is the result.
+    """A step, counted from one, for matrices that need it. What is good enough the second time is the result.
 
     With a ridge that goes through the scratch: its share needs the trace.
     """
     AREA: tl.constexpr = 2 * SIZE * SIZE
     HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
     matrix, t = whereabouts(HALF)
-    if tl.load(left + matrix) == 0:
-        centre, width, rate = chebyshev(tl.load(facts + 4 * matrix + 3))
-        share = width / centre
-        error = 2 * rate
-        for _ in range(1, step):
-            share = 1 / (2 * centre / width - share)
-            error *= rate
-        if error > WANTED:
+    if here(left, matrix):
+        _, width, rate = chebyshev(tl.load(facts + 4 * matrix + 3))
+        steps = _steps(rate)
+        if step <= steps:
             V = scratch + matrix * (BUFFERS * AREA)
-            X, new = V + (4 + step % 2) * AREA, V + (5 - step % 2) * AREA
-            less = 1 / (2 * centre / width - share)
+            turn = step + (steps + 1 if SECOND else 0)
+            X, new = V + (4 + turn % 2) * AREA, V + (5 - turn % 2) * AREA
+            share, more = _share(rate, step), _share(rate, step + 1)
             i, j = corner(t)
+            turned = multiply_roughly(V, X, i, j, SIZE, TILE, DEPTH)
             x = read(X, i, j, SIZE, TILE)
-            turned = multiply_both(V, X, i, j, SIZE, TILE, DEPTH)
-            d = (2 * less / width) * (read(V + AREA, i, j, SIZE, TILE) - 4 * x - turned)
-            d += less * share * read(V + 2 * AREA, i, j, SIZE, TILE)
+            d = (2 * more / width) * (read(V + AREA, i, j, SIZE, TILE) - 4 * x - turned)
+            d += more * share * read(V + 2 * AREA, i, j, SIZE, TILE)
             x += d
-            if (error * rate > WANTED) | (ridge != 0):
+            if SECOND and (step == steps):
+                x = read(V + 3 * AREA, i, j, SIZE, TILE) + x * (1 / AGAIN)
+                if ridge != 0:
+                    write(V + 3 * AREA, x, i, j, SIZE, TILE)
+                    tl.store(sums + matrix * (SUMS * SLOTS) + 6 * SLOTS + t, _total(x * identity(i, j, n, TILE)))
+                else:
+                    scale = tl.load(facts + 4 * matrix + 1) / tl.load(facts + 4 * matrix)
+                    deliver(out + matrix * n * n, scale * x, i, j, n, TILE)
+            else:
                 write(V + 2 * AREA, d, i, j, SIZE, TILE)
                 write_both(new, x, i, j, SIZE, TILE)
-                tl.store(sums + matrix * (SUMS * SLOTS) + 6 * SLOTS + t, _total(x * identity(i, j, n, TILE)))
-            else:
-                scale = tl.load(facts + 4 * matrix + 1) / tl.load(facts + 4 * matrix)
-                deliver(out + matrix * n * n, scale * x, i, j, n, TILE)
+
+
+@triton.jit
+def again_kernel(
+    scratch, facts, left, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr
+):  # fmt: skip
+    """What the first X leaves as the second right side, and the first X for that."""
+    AREA: tl.constexpr = 2 * SIZE * SIZE
+    HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
+    matrix, t = whereabouts(HALF)
+    if here(left, matrix):
+        centre, _, rate = chebyshev(tl.load(facts + 4 * matrix + 3))
+        V = scratch + matrix * (BUFFERS * AREA)
+        turn = _steps(rate) + 1
+        X, new = V + (4 + turn % 2) * AREA, V + (5 - turn % 2) * AREA
+        i, j = corner(t)
+        turned = multiply_both(V, X, i, j, SIZE, TILE, DEPTH)
+        x = read(X, i, j, SIZE, TILE)
+        c = AGAIN * (read(V + AREA, i, j, SIZE, TILE) - 4 * x - turned)
+        write(V + AREA, c, i, j, SIZE, TILE)
+        write(V + 2 * AREA, c / centre, i, j, SIZE, TILE)
+        write(V + 3 * AREA, x, i, j, SIZE, TILE)
+        write_both(new, c / centre, i, j, SIZE, TILE)
 
 
 @triton.jit
@@ -223,16 +275,9 @@ def ridge_kernel(
     AREA: tl.constexpr = 2 * SIZE * SIZE
     HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
     matrix, t = whereabouts(HALF)
-    if tl.load(left + matrix) == 0:
-        _, _, rate = chebyshev(tl.load(facts + 4 * matrix + 3))
-        error = 2 * rate
-        step = 0
-        while error > WANTED:
-            error *= rate
-            step += 1
-        X = scratch + matrix * (BUFFERS * AREA) + (5 - step % 2) * AREA
+    if here(left, matrix):
         i, j = corner(t)
-        x = read(X, i, j, SIZE, TILE)
+        x = read(scratch + matrix * (BUFFERS * AREA) + 3 * AREA, i, j, SIZE, TILE)
         trace = collect(sums + matrix * (SUMS * SLOTS) + 6 * SLOTS, HALF, SLOTS)
         x += (ridge / n) * trace * identity(i, j, n, TILE)
         scale = tl.load(facts + 4 * matrix + 1) / tl.load(facts + 4 * matrix)

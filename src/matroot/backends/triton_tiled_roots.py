@@ -27,13 +27,13 @@ from .triton_tiles import (
 # The shape of the groups is no reason to compile again.
 @triton.jit(do_not_specialize=["batch", "groups", "members"])
 def tiled_roots_kernel(
-    A, S, R, table, scratch, sums, counters, left, batch, groups, members,
+    A, S, R, table, scratch, sums, left, batch, groups, members,
     n, stride_batch, stride_row, stride_column, ridge, widest,
-    SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr, SLOTS: tl.constexpr, PRECISION: tl.constexpr,
+    SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
     """``roots_kernel`` of ``triton_kernels`` for the matrices that are ``left``, each shared by ``members`` programs.
 
-    The scratch holds BUFFERS matrices for each of the ``groups``, the sums SUMS rows of SLOTS; counters start at zero.
+    The scratch holds BUFFERS matrices for each of the ``groups``, the sums SUMS rows of SLOTS.
     """
     AREA: tl.constexpr = SIZE * SIZE
     TILES: tl.constexpr = SIZE // TILE
@@ -44,11 +44,11 @@ def tiled_roots_kernel(
     X = scratch + group.to(tl.int64) * (BUFFERS * AREA)
     M = X + AREA
     sums += group * (SUMS * SLOTS)
-    counter = counters + group * LINE
+    counter = left + group * LINE + 1
     due = members
     blank = tl.zeros((TILE, TILE), tl.float32)
     for matrix in range(group, batch, groups):
-        if tl.load(left + matrix) != 0:
+        if tl.load(left + matrix * LINE) != 0:
             source = A + tl.cast(matrix, tl.int64) * stride_batch
             for t in range(rank, HALF, members):
                 i, j = corner(t)
@@ -84,9 +84,7 @@ def tiled_roots_kernel(
                 for t in range(rank, HALF, members):
                     i, j, weight = lower(t)
                     eye = identity(i, j, n, TILE)
-                    square = polynomial(
-                        X, X, i, j, n, down, further, 2 * more, 1.0, 0.0, False, SIZE, TILE, DEPTH, PRECISION
-                    )
+                    square = polynomial(X, X, i, j, n, down, further, 2 * more, 1.0, 0.0, False, SIZE, TILE, DEPTH)
                     square += more * more * eye
                     x = load(X, i, j, SIZE, TILE) * down * further + more * eye
                     tl.store(sums + 3 * SLOTS + t, _total(x * eye))
@@ -107,7 +105,7 @@ def tiled_roots_kernel(
                 z0 = tl.load(steps) * root + z1 * more
                 for t in range(rank, HALF, members):
                     i, j = corner(t)
-                    y = polynomial(X, Q, i, j, n, down, further, z0, z1, z2, True, SIZE, TILE, DEPTH, PRECISION)
+                    y = polynomial(X, Q, i, j, n, down, further, z0, z1, z2, True, SIZE, TILE, DEPTH)
                     z = z1 * (load(X, i, j, SIZE, TILE) * down * further) + z2 * load(Q, i, j, SIZE, TILE)
                     z += z0 * identity(i, j, n, TILE)
                     store(Y, y + more * z, i, j, True, SIZE, TILE)
@@ -121,7 +119,7 @@ def tiled_roots_kernel(
                     Q = X + (4 - 2 * flip) * AREA
                     for t in range(rank, FULL, members):
                         i, j = t // TILES, t % TILES
-                        m = product(blank, Y + AREA, Y, i, j, SIZE, TILE, DEPTH, PRECISION)
+                        m = product(blank, Y + AREA, Y, i, j, SIZE, TILE, DEPTH)
                         off = m - identity(i, j, n, TILE)
                         tl.store(sums + 6 * SLOTS + t, _total(off * off))
                         store(M, m, i, j, False, SIZE, TILE)
@@ -133,7 +131,7 @@ def tiled_roots_kernel(
                     for t in range(rank, FULL, members):
                         i, j = t // TILES, t % TILES
                         eye = identity(i, j, n, TILE)
-                        square = product(blank, M, M, i, j, SIZE, TILE, DEPTH, PRECISION)
+                        square = product(blank, M, M, i, j, SIZE, TILE, DEPTH)
                         m = load(M, i, j, SIZE, TILE)
                         store(Q, square, i, j, False, SIZE, TILE)
                         p = tl.load(c + 4) * square + tl.load(c + 3) * m + tl.load(c + 2) * eye
@@ -142,16 +140,16 @@ def tiled_roots_kernel(
                     for t in range(rank, FULL, members):
                         i, j = t // TILES, t % TILES
                         m = tl.load(c + 1) * load(M, i, j, SIZE, TILE) + tl.load(c) * identity(i, j, n, TILE)
-                        m = product(m, Q + AREA, Q, i, j, SIZE, TILE, DEPTH, PRECISION)
+                        m = product(m, Q + AREA, Q, i, j, SIZE, TILE, DEPTH)
                         store(M, m, i, j, False, SIZE, TILE)
                     due = meet(counter, due, members)
                     for t in range(rank, 2 * HALF, members):
                         i, j = corner(t % HALF)
                         one = tl.where(t < HALF, Y, M)
                         other = tl.where(t < HALF, M, Y + AREA)
-                        x = product(blank, one, other, i, j, SIZE, TILE, DEPTH, PRECISION)
+                        x = product(blank, one, other, i, j, SIZE, TILE, DEPTH)
                         # M is not symmetric: half of Y T would keep what rounding added to it.
-                        y = product(blank, one, other, j, i, SIZE, TILE, DEPTH, PRECISION)
+                        y = product(blank, one, other, j, i, SIZE, TILE, DEPTH)
                         x = 0.5 * (x + tl.trans(y))
                         store(tl.where(t < HALF, Q, Q + AREA), x, i, j, True, SIZE, TILE)
                     if done:

@@ -27,9 +27,9 @@ from .triton_tiles import (
 # The shape of the groups is no reason to compile again.
 @triton.jit(do_not_specialize=["batch", "groups", "members"])
 def tiled_smith_kernel(
-    S, R, GS, GR, out, scratch, sums, counters, left, batch, groups, members, n, ridge,
+    S, R, GS, GR, out, scratch, sums, left, batch, groups, members, n, ridge,
     HAS_S: tl.constexpr, HAS_R: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr,
-    SLOTS: tl.constexpr, PRECISION: tl.constexpr,
+    SLOTS: tl.constexpr,
 ):  # fmt: skip
     """The doubling of ``solve_kernel`` for the matrices that are ``left``, each shared by ``members`` programs."""
     AREA: tl.constexpr = SIZE * SIZE
@@ -44,13 +44,13 @@ def tiled_smith_kernel(
     Q = first + 4 * AREA
     W = first + 5 * AREA
     sums += group * (SUMS * SLOTS)
-    counter = counters + group * LINE
+    counter = left + group * LINE + 1
     due = members
     area = tl.cast(n, tl.int64) * n
     blank = tl.zeros((TILE, TILE), tl.float32)
     wanted = 1e-6
     for matrix in range(group, batch, groups):
-        if tl.load(left + matrix) != 0:
+        if tl.load(left + matrix * LINE) != 0:
             inverse = first
             for t in range(rank, HALF, members):
                 i, j, weight = lower(t)
@@ -70,19 +70,19 @@ def tiled_smith_kernel(
             RC = first + 2 * AREA
             if HAS_R:
                 for t in range(rank, FULL, members):
-                    x = product(blank, inverse, C, t // TILES, t % TILES, SIZE, TILE, DEPTH, PRECISION)
+                    x = product(blank, inverse, C, t // TILES, t % TILES, SIZE, TILE, DEPTH)
                     store(RC, mu * x, t // TILES, t % TILES, False, SIZE, TILE)
                 due = meet(counter, due, members)
                 for t in range(rank, HALF, members):
                     i, j = corner(t)
-                    x = product(blank, RC, inverse, i, j, SIZE, TILE, DEPTH, PRECISION) * (-1 / mu)
+                    x = product(blank, RC, inverse, i, j, SIZE, TILE, DEPTH) * (-1 / mu)
                     if HAS_S:
                         x += twice(GS + area * matrix, i, j, n, n, 1, TILE)
                     store(C, x, i, j, True, SIZE, TILE)
                 due = meet(counter, due, members)
             for t in range(rank, FULL + HALF, members):
                 if t < FULL:
-                    x = product(blank, inverse, C, t // TILES, t % TILES, SIZE, TILE, DEPTH, PRECISION)
+                    x = product(blank, inverse, C, t // TILES, t % TILES, SIZE, TILE, DEPTH)
                     store(RC, mu * x, t // TILES, t % TILES, False, SIZE, TILE)
                 else:
                     i, j = corner(t - FULL)
@@ -93,7 +93,7 @@ def tiled_smith_kernel(
                 i, j, weight = lower(t % HALF)
                 one = tl.where(t < HALF, RC, V)
                 other = tl.where(t < HALF, inverse, V)
-                x = product(blank, one, other, i, j, SIZE, TILE, DEPTH, PRECISION)
+                x = product(blank, one, other, i, j, SIZE, TILE, DEPTH)
                 if t < HALF:
                     x = load(C, i, j, SIZE, TILE) + mu * x
                 else:
@@ -118,7 +118,7 @@ def tiled_smith_kernel(
                 i, j = corner(t)
                 eye = identity(i, j, n, TILE)
                 k = k0 * eye + k1 * load(V, i, j, SIZE, TILE) + k2 * load(Q, i, j, SIZE, TILE)
-                x = polynomial(V, Q, i, j, n, 1.0, 1.0, k0, k1, k2, True, SIZE, TILE, DEPTH, PRECISION)
+                x = polynomial(V, Q, i, j, n, 1.0, 1.0, k0, k1, k2, True, SIZE, TILE, DEPTH)
                 store(K, k, i, j, True, SIZE, TILE)
                 store(W, 2 * eye - x - least * k, i, j, True, SIZE, TILE)
             due = meet(counter, due, members)
@@ -131,7 +131,7 @@ def tiled_smith_kernel(
                 flip = 1 - flip
                 for t in range(rank, HALF, members):
                     i, j = corner(t)
-                    x = product(blank, K, W, i, j, SIZE, TILE, DEPTH, PRECISION)
+                    x = product(blank, K, W, i, j, SIZE, TILE, DEPTH)
                     store(first + 2 * flip * AREA, gain * x, i, j, True, SIZE, TILE)
                 due = meet(counter, due, members)
                 error *= 0.5 * gain * error
@@ -141,7 +141,7 @@ def tiled_smith_kernel(
                     for t in range(rank, HALF, members):
                         i, j = corner(t)
                         x = least * load(K, i, j, SIZE, TILE) - 2 * identity(i, j, n, TILE)
-                        x = product(x, V, K, i, j, SIZE, TILE, DEPTH, PRECISION)
+                        x = product(x, V, K, i, j, SIZE, TILE, DEPTH)
                         store(W, -x, i, j, True, SIZE, TILE)
                     due = meet(counter, due, members)
 
@@ -150,20 +150,20 @@ def tiled_smith_kernel(
             HC = first + 2 * (1 - flip) * AREA
             for t in range(rank, HALF, members):
                 i, j = corner(t)
-                x = product(blank, K, K, i, j, SIZE, TILE, DEPTH, PRECISION)
+                x = product(blank, K, K, i, j, SIZE, TILE, DEPTH)
                 k = load(K, i, j, SIZE, TILE)
                 store(V, k - 2 * p * x, i, j, True, SIZE, TILE)
                 store(Q, identity(i, j, n, TILE) - 4 * p * (k - p * x), i, j, True, SIZE, TILE)
             due = meet(counter, due, members)
             for t in range(rank, 2 * FULL, members):
                 i, j, weight = tile(t % FULL, False, TILES)
-                x = product(blank, tl.where(t < FULL, K, V), C, i, j, SIZE, TILE, DEPTH, PRECISION)
+                x = product(blank, tl.where(t < FULL, K, V), C, i, j, SIZE, TILE, DEPTH)
                 store(tl.where(t < FULL, W, HC), x, i, j, False, SIZE, TILE)
             due = meet(counter, due, members)
             for t in range(rank, HALF, members):
                 i, j = corner(t)
-                x = product(blank, W, K, i, j, SIZE, TILE, DEPTH, PRECISION)
-                x = product(x, HC, V, i, j, SIZE, TILE, DEPTH, PRECISION)
+                x = product(blank, W, K, i, j, SIZE, TILE, DEPTH)
+                x = product(x, HC, V, i, j, SIZE, TILE, DEPTH)
                 tl.store(sums + 6 * SLOTS + t, _total(x * identity(i, j, n, TILE)))
                 store(C, x, i, j, True, SIZE, TILE)
             due = meet(counter, due, members)
@@ -176,12 +176,12 @@ def tiled_smith_kernel(
                 factor *= factor
                 for t in range(rank, FULL + tl.where(factor * factor > wanted, HALF, 0), members):
                     i, j, weight = tile(tl.where(t < FULL, t, t - FULL), t >= FULL, TILES)
-                    x = product(blank, F, tl.where(t < FULL, C, F), i, j, SIZE, TILE, DEPTH, PRECISION)
+                    x = product(blank, F, tl.where(t < FULL, C, F), i, j, SIZE, TILE, DEPTH)
                     store(tl.where(t < FULL, W, Q - flip * AREA), x, i, j, t >= FULL, SIZE, TILE)
                 due = meet(counter, due, members)
                 for t in range(rank, HALF, members):
                     i, j = corner(t)
-                    x = product(load(C, i, j, SIZE, TILE), W, F, i, j, SIZE, TILE, DEPTH, PRECISION)
+                    x = product(load(C, i, j, SIZE, TILE), W, F, i, j, SIZE, TILE, DEPTH)
                     tl.store(sums + 6 * SLOTS + t, _total(x * identity(i, j, n, TILE)))
                     store(C, x, i, j, True, SIZE, TILE)
                 due = meet(counter, due, members)

@@ -11,9 +11,18 @@ rounding, only the tiles on and below the diagonal are made.
 import triton
 import triton.language as tl
 
+from .triton_kernels import exact_product
+
 BUFFERS = tl.constexpr(6)  # matrices in the scratch of a group
 SUMS = tl.constexpr(7)  # rows of slots for sums, each used for one purpose: a row may be written while another is read
-LINE = tl.constexpr(32)  # counters lie in cache lines of their own
+LINE = tl.constexpr(32)  # numbers to a cache line: whether a matrix is left, and the counter of a group
+
+
+@triton.jit
+def leave(left, matrix, whether):
+    """Note whether a matrix is left, and let the counter of the group of that number start at zero."""
+    tl.store(left + matrix * LINE, tl.where(whether, 1, 0))
+    tl.store(left + matrix * LINE + 1, 0)
 
 
 @triton.jit
@@ -80,7 +89,7 @@ def store(A, x, i, j, half, SIZE: tl.constexpr, TILE: tl.constexpr):
 
 
 @triton.jit
-def product(acc, A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr):
+def product(acc, A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """A tile of A B, added to acc."""
     lane, depth = tl.arange(0, TILE), tl.arange(0, DEPTH)
     left = A + (i * TILE + lane)[:, None] * SIZE + depth[None, :]
@@ -88,14 +97,14 @@ def product(acc, A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.c
     for k in range(0, SIZE, DEPTH):
         a = tl.load(left + k, cache_modifier=".cg")
         b = tl.load(right + k * SIZE, cache_modifier=".cg")
-        acc = tl.dot(a, b, acc, input_precision=PRECISION)
+        acc += exact_product(a, b)
     return acc
 
 
 @triton.jit
 def polynomial(
     A, Q, i, j, n, s, t, c0, c1, c2,
-    QUADRATIC: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
+    QUADRATIC: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """A tile of B (c0 I + c1 B + c2 Q), B = s t A: the second factor need not be written, nor waited for."""
     acc = tl.zeros((TILE, TILE), tl.float32)
@@ -109,7 +118,7 @@ def polynomial(
         b += tl.where((row == column) & (row < n), c0, 0.0)
         if QUADRATIC:
             b += c2 * tl.load(Q + place + k * SIZE, cache_modifier=".cg")
-        acc = tl.dot(a, b, acc, input_precision=PRECISION)
+        acc += exact_product(a, b)
     return acc
 
 

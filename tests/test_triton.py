@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import matroot
-from matroot.backends.triton_launch import Row
+from matroot.backends import triton_roots
+from matroot.backends.triton_launch import Row, launch
 
 ROOT = Path(__file__).parent.parent
 
@@ -56,6 +57,35 @@ class Recorder:
             return self
 
         return call
+
+
+def test_launches_compile_once_for_a_layout():
+    kernel, x = Recorder(), torch.zeros(4)
+    options = {"SIZE": 8, "num_warps": 2, "LAST": True}
+    for number in range(2):
+        launch(kernel, (3, 1, 1), (x, number), options)
+    assert kernel.first == [((3, 1, 1), (x, 0), options)]
+    assert kernel.again == [((3, 1, 1), (x, 1, 8, True), {})]
+    launch(kernel, (3, 1, 1), (x, 2), options, "more")
+    launch(kernel, (3, 1, 1), (x.double(), 2), options)
+    assert len(kernel.first) == 3
+
+
+def test_small_matrices_compile_once_for_a_layout(monkeypatch):
+    kernel, option = Recorder(), {"SIZE": 8}
+    monkeypatch.setattr(triton_roots, "_for_roots", lambda *of: (kernel, None, 0.0, option))
+    monkeypatch.setattr(triton_roots, "_for_solve", lambda *of: (kernel, option))
+    whole = torch.zeros(2 * 16 + 1)
+    A, unaligned = whole[:-1].view(2, 4, 4), whole[1:].view(2, 4, 4)
+    calls = [lambda A=A: triton_roots.roots(A, 0.0, tuple) for A in (A, unaligned, A.mT, A.half(), A[:, :3, :3])]
+    calls += [
+        lambda given=given: triton_roots.solve(*given, 0.0)
+        for given in ((A, A, A, None), (A, A, None, A), (A, A, A, A), (unaligned, A, A, None), (A, unaligned, A, None))
+    ]
+    for _ in range(2):
+        for call in calls:
+            call()
+    assert len(kernel.first) == len(kernel.again) == len(calls)
 
 
 def test_a_row_of_launches_compiles_once_for_a_layout():

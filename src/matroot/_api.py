@@ -1,6 +1,5 @@
 """The public functions: docstrings, and the pipeline from top to bottom."""
 
-from functools import partial
 from typing import NamedTuple
 
 from torch import Tensor
@@ -101,21 +100,21 @@ def _evaluate(
     backend: str,
 ) -> tuple[Tensor, ...]:
     require_ridge(ridge)
+    if is_sharded(A):
+        return on_local_matrices(lambda part: _evaluate(part, wanted, method, gradient, ridge, check, backend), A)
+    plan = choose(A, method, gradient, backend)
+    require_output(plan.method, wanted)
+    if check:
+        inspect(A, ridge)
+    if A.shape[-1] == 0:
+        return tuple(A.clone() for _ in inverses(wanted))
+    if plan.backend == "torch":
+        return _step_by_step(A, ridge, plan, wanted)
+    return fused_roots(A, ridge, plan, wanted, _step_by_step)
 
-    def pipeline(A: Tensor) -> tuple[Tensor, ...]:
-        plan = choose(A, method, gradient, backend)
-        require_output(plan.method, wanted)
-        if check:
-            inspect(A, ridge)
-        if A.shape[-1] == 0:
-            return tuple(A.clone() for _ in inverses(wanted))
-        careful = partial(step_by_step, plan)
-        return careful(A) if plan.backend == "torch" else fused_roots(A, ridge, plan, wanted, careful)
 
-    def step_by_step(plan: Plan, A: Tensor) -> tuple[Tensor, ...]:
-        with full_precision(A):
-            cleaned = clean(A, ridge)
-            found = differentiable_roots(cleaned.matrix, cleaned.scale, plan.method, plan.gradient, wanted)
-            return tuple(cleaned.restore(root, inverse) for root, inverse in zip(found, inverses(wanted), strict=True))
-
-    return on_local_matrices(pipeline, A) if is_sharded(A) else pipeline(A)
+def _step_by_step(A: Tensor, ridge: float, plan: Plan, wanted: Wanted) -> tuple[Tensor, ...]:
+    with full_precision(A):
+        cleaned = clean(A, ridge)
+        found = differentiable_roots(cleaned.matrix, cleaned.scale, plan.method, plan.gradient, wanted)
+        return tuple(cleaned.restore(root, inverse) for root, inverse in zip(found, inverses(wanted), strict=True))

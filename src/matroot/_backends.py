@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ._tracing import compiling, exporting, plain, transforming
+from ._tracing import compiling, exporting, forward_mode, plain, transforming
 from .backends import eager, native, triton_roots, triton_series
 from .gradients import Exact, Gradient, Krylov, Lyapunov, Smith
 from .methods import Eigen, Method, Minimax, NewtonSchulz, Pade, Taylor
@@ -27,30 +27,33 @@ class Situation(NamedTuple):
 
     device: torch.device
     dtype: torch.dtype
-    n: int
-    few: bool
-    """Fewer than four matrices."""
+    shape: torch.Size
     special: str | None
     """Why only ordinary operations will do, in words."""
     traced: bool
     """Whether ``torch.compile`` is looking."""
     reduced: bool
-    """Whether products may lose digits by the process-wide settings."""
+    """Whether products on the CPU may lose digits by the process-wide settings."""
+
+    @property
+    def n(self) -> int:
+        return self.shape[-1]
+
+    @property
+    def few(self) -> bool:
+        """Fewer than four matrices. Not to be asked where ``special``: an exported graph is for any number."""
+        return self.shape[:-2].numel() < 4
 
 
 def situation(A: Tensor) -> Situation:
-    reduced = eager.reduced_precision(A)
-    traced = compiling() and not transforming() and not exporting()
-    if not traced and not plain(A):
-        # An exported graph is for any number of matrices: none may be looked at.
-        special = "not inside torch.func and torch.export, nor for tensor subclasses"
-        return Situation(A.device, A.dtype, A.shape[-1], False, special, False, reduced)
-    batch, special = A.shape[:-2].numel(), None
-    if A.numel() == 0:
-        special = "there are no matrices"
-    elif not traced and torch.autograd.forward_ad._current_level >= 0:
+    special, traced = None, False
+    if not plain(A):
+        traced = compiling() and not transforming() and not exporting()
+        special = None if traced else "not inside torch.func and torch.export, nor for tensor subclasses"
+    elif forward_mode():
         special = "not in forward mode"
-    return Situation(A.device, A.dtype, A.shape[-1], batch < 4, special, traced, reduced)
+    reduced = A.is_cpu and eager.reduced_precision(A)
+    return Situation(A.device, A.dtype, A.shape, special, traced, reduced)
 
 
 def obstacle(backend: str, here: Situation, method: Method, gradient: Gradient) -> str | None:
@@ -59,6 +62,8 @@ def obstacle(backend: str, here: Situation, method: Method, gradient: Gradient) 
         return None
     if here.special is not None:
         return here.special
+    if 0 in here.shape:
+        return "there are no matrices"
     device = "cuda" if backend == "triton" else "cpu"
     if here.device.type != device:
         return f"the matrices are on {here.device.type}, not {device}"

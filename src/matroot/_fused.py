@@ -21,7 +21,7 @@ from .methods._base import Wanted, inverses
 from .methods.eigen import floored
 from .methods.minimax import native_schedules
 
-Pipeline = Callable[[Tensor], tuple[Tensor, ...]]
+Pipeline = Callable[[Tensor, float, Plan, Wanted], tuple[Tensor, ...]]
 
 
 def fused_roots(A: Tensor, ridge: float, plan: Plan, wanted: Wanted, otherwise: Pipeline) -> tuple[Tensor, ...]:
@@ -29,17 +29,15 @@ def fused_roots(A: Tensor, ridge: float, plan: Plan, wanted: Wanted, otherwise: 
     flat = A if A.ndim == 3 else A.reshape(-1, *A.shape[-2:])
     if plan.backend == "chunks":
         with full_precision(A):
-            found = _in_chunks(flat, ridge, wanted, otherwise)
+            found = _in_chunks(flat, ridge, plan, wanted, otherwise)
     elif not isinstance(plan.method, Minimax):
         found = _paper(flat, float(ridge), plan, wanted)
-    elif recording(A):
-        both = _Minimax.apply(flat, float(ridge), plan.gradient)
-        found = [both[inverse] for inverse in inverses(wanted)]
     else:
-        both = _minimax(flat, float(ridge), wanted)
-        found = [both[inverse] for inverse in inverses(wanted)]
+        ridge = float(ridge)
+        both = _Minimax.apply(flat, ridge, plan.gradient) if recording(A) else _minimax(flat, ridge, wanted)
+        found = tuple([both[inverse] for inverse in inverses(wanted)])
     if A.ndim == 3 and found[0].dtype == A.dtype:
-        return tuple(found)
+        return found
     return tuple(root.to(A.dtype).view(A.shape) for root in found)
 
 
@@ -69,8 +67,8 @@ class _Minimax(Function):
         used = [G for G in cotangents if G is not None]
         if not used:
             return None, None, None
-        ordinary = compiling() or all(plain(G) for G in used)
-        if torch.is_grad_enabled() or not ordinary:
+        traced = compiling()
+        if torch.is_grad_enabled() or not (traced or all(map(plain, used))):
             with full_precision(roots[0]):
                 X = _with_ridge(_differentiable(roots, cotangents, ctx.gradient, "both"), ctx.ridge)
         elif not isinstance(ctx.gradient, Smith):
@@ -81,19 +79,19 @@ class _Minimax(Function):
                     X[part] = _differentiable([T[part] for T in roots], upstream, ctx.gradient, "both")
                 X = _with_ridge(X, ctx.ridge)
         else:
-            solve = torch.ops.matroot.smith_solve if compiling() else _ops.smith_solve
+            solve = torch.ops.matroot.smith_solve if traced else _ops.smith_solve
             X = solve(roots[0], roots[1], cotangents[0], cotangents[1], ctx.ridge)
-        return X.to(ctx.dtype), None, None
+        return X if X.dtype == ctx.dtype else X.to(ctx.dtype), None, None
 
 
-def _in_chunks(A: Tensor, ridge: float, wanted: Wanted, otherwise: Pipeline) -> list[Tensor]:
+def _in_chunks(A: Tensor, ridge: float, plan: Plan, wanted: Wanted, otherwise: Pipeline) -> tuple[Tensor, ...]:
     refused, *found = _Eigen.apply(A, ridge, wanted) if recording(A) else _eigen(A, ridge, wanted)
     found = found[: len(inverses(wanted))]
     if refused.any():
         places = refused.nonzero()[:, 0]
-        careful = otherwise(A[places])
+        careful = otherwise(A[places], ridge, plan, wanted)
         found = [root.index_copy(0, places, right) for root, right in zip(found, careful, strict=True)]
-    return found
+    return tuple(found)
 
 
 def _paper(A: Tensor, ridge: float, plan: Plan, wanted: Wanted) -> tuple[Tensor, ...]:

@@ -6,6 +6,7 @@ and 4, except near the end of the dtype's range. Matrices that cannot be cleaned
 harmless one, and their results are overwritten afterwards.
 """
 
+from math import inf
 from typing import NamedTuple
 
 import torch
@@ -54,15 +55,16 @@ def require_matrices(A: Tensor, name: str = "A") -> None:
     if A.dtype not in COMPUTE:
         accepted = ", ".join(str(dtype).removeprefix("torch.") for dtype in COMPUTE)
         raise TypeError(f"{name} has dtype {str(A.dtype).removeprefix('torch.')}; accepted are {accepted}")
-    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
-        raise ValueError(f"{name} must have shape (*, n, n), got {tuple(A.shape)}")
+    shape = A.shape
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ValueError(f"{name} must have shape (*, n, n), got {tuple(shape)}")
 
 
 def require_ridge(ridge: float) -> None:
     """Raise unless ``ridge`` is a finite nonnegative number."""
-    if isinstance(ridge, bool) or not isinstance(ridge, int | float):
+    if isinstance(ridge, bool) or not isinstance(ridge, (int, float)):
         raise TypeError(f"ridge must be a number, got {type(ridge).__name__}")
-    if not 0 <= ridge < float("inf"):
+    if not 0 <= ridge < inf:
         raise ValueError(f"ridge must be a finite number >= 0, got {ridge!r}")
 
 

@@ -18,13 +18,14 @@ def minimax_roots(A: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
     """Roots and inverse roots of ``A`` (k, n, n); float32 of half types."""
     A = A.resolve_neg()  # kernels read memory as it is
     if A.is_cuda:
-        return triton_roots.roots(A, ridge, kernel_schedules())
+        return triton_roots.roots(A, ridge, kernel_schedules)
     return native.roots(A, ridge, native_schedules(A.dtype))
 
 
 def smith_solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: float) -> Tensor:
     """X with S X + X S = GS - R GR R, and the ridge's share."""
-    GS, GR = (None if G is None else G.resolve_neg() for G in (GS, GR))
+    GS = None if GS is None else GS.resolve_neg()
+    GR = None if GR is None else GR.resolve_neg()
     return (triton_roots if S.is_cuda else native).solve(S, R, GS, GR, ridge)
 
 

@@ -97,6 +97,6 @@ def _best(here: Situation, backend: str) -> tuple[Method, Gradient, str]:
         return Minimax(), Krylov(), f"products suit {here.device.type}, where decompositions wait for the host"
     if not able and backend != "native":
         return Eigen(), Exact(), "there is no compiled code for this call"
-    if here.n > (160 if here.few else 256) and backend != "native":
+    if backend != "native" and here.n > (160 if here.few else 256):
         return Eigen(), Exact(), f"decompositions are faster at size {here.n}"
     return Minimax(), Smith(), "compiled products are faster"

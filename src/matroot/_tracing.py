@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
+_dispatch_mode, _PROXY = torch._C._get_dispatch_mode, torch._C._TorchDispatchModeKey.PROXY
+_is_legacy_batched = torch._C._functorch.is_legacy_batchedtensor  # pyright: ignore[reportAttributeAccessIssue]
 
-def compiling() -> bool:
-    """True while ``torch.compile`` or ``torch.export`` traces the call."""
-    return torch.compiler.is_compiling()
+compiling = torch.compiler.is_compiling
+"""True while ``torch.compile`` or ``torch.export`` traces the call."""
 
 
 def exporting() -> bool:
@@ -38,11 +39,11 @@ def derivative_order() -> int:
 
 def recording(*tensors: Tensor) -> bool:
     """True when a derivative of what we compute from ``tensors`` may be asked for."""
-    if transforming():
-        return True
-    if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
-        return True
-    return not compiling() and forward_mode()
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if tensor.requires_grad:
+                return True
+    return transforming() or (not compiling() and forward_mode())
 
 
 def forward_mode() -> bool:
@@ -54,10 +55,8 @@ def plain(tensor: Tensor) -> bool:
     """True for ordinary eager tensors: not traced, transformed, batched or of a subclass."""
     if compiling() or transforming() or type(tensor) not in (Tensor, Parameter):
         return False
-    if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY) is not None:
-        return False
     # Batched gradients (is_grads_batched, vectorize) still use the vmap that predates torch.func.
-    return not torch._C._functorch.is_legacy_batchedtensor(tensor)  # pyright: ignore[reportAttributeAccessIssue]
+    return _dispatch_mode(_PROXY) is None and not _is_legacy_batched(tensor)
 
 
 def concrete(tensor: Tensor) -> bool:

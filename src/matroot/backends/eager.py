@@ -10,6 +10,8 @@ from torch import Tensor
 
 from .._tracing import recording
 
+_CUDA_PRODUCTS = torch.backends.cuda.matmul
+_OTHER_PRODUCTS = torch.backends.mkldnn.matmul  # pyright: ignore[reportAttributeAccessIssue]
 _WIDE = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 
 
@@ -96,14 +98,14 @@ def _dtype_for_derivatives(matrix: Tensor) -> torch.dtype:
 
 def reduced_precision(matrix: Tensor) -> bool:
     """Whether the process-wide settings let products of this dtype lose digits."""
-    return matrix.dtype in _WIDE and _reduced_on(matrix.device.type)
+    return matrix.dtype in _WIDE and _reduced_on(matrix.is_cuda)
 
 
 # Traced code takes the answer as a constant; PyTorch traces again when the setting changes.
 @torch.compiler.assume_constant_result
-def _reduced_on(device: str) -> bool:
-    backend = torch.backends.cuda if device == "cuda" else torch.backends.mkldnn
-    return backend.matmul.fp32_precision in ("tf32", "bf16")  # pyright: ignore[reportAttributeAccessIssue]
+def _reduced_on(cuda: bool) -> bool:
+    settings = _CUDA_PRODUCTS if cuda else _OTHER_PRODUCTS
+    return settings.fp32_precision in ("tf32", "bf16")
 
 
 # TF32 keeps the 10 leading bits of the 23-bit mantissa; this clears the other 13.

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-_compiled: dict[tuple, Any] = {}
+_compiled: dict[tuple, tuple[Any, tuple]] = {}
+"""Code, and the options among its arguments."""
 
 
 def at(device: torch.device) -> contextlib.AbstractContextManager:
@@ -24,20 +25,24 @@ def launch(kernel: Any, grid: tuple[int, int, int], arguments: tuple, options: d
     ``more`` is what else the numbers depend on.
     """
     tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
-    key = (
-        kernel,
-        tensors[0].device,
-        tuple((tensor.dtype, tensor.data_ptr() % 16 == 0) for tensor in tensors),
-        tensors[0].shape[-1],
-        *options.values(),
-        *more,
-    )
-    compiled = _compiled.get(key)
-    with at(tensors[0].device):
-        if compiled is None:
-            compiled = _compiled[key] = kernel[grid](*arguments, **options)
-        else:
-            compiled[grid](*arguments, *(options[name] for name in kernel.arg_names[len(arguments) :]))
+    layouts = tuple((tensor.dtype, tensor.data_ptr() % 16 == 0) for tensor in tensors)
+    key = (layouts, tensors[0].shape[-1], *options.values(), *more)
+    return launch_known(kernel, grid, arguments, options, key)
+
+
+def launch_known(kernel: Any, grid: tuple[int, int, int], arguments: tuple, options: dict[str, Any], key: tuple) -> Any:
+    """The same where ``key`` implies all that code is compiled for but the device, that of the first argument."""
+    device = arguments[0].get_device()
+    if device >= 0 and device != torch.cuda.current_device():
+        with torch.cuda.device(device):
+            return launch_known(kernel, grid, arguments, options, key)
+    key = (id(kernel), device, key)  # a kernel's own hash is that of its source
+    compiled, constants = _compiled.get(key, (None, ()))
+    if compiled is not None:
+        compiled[grid](*arguments, *constants)
+    else:
+        compiled = kernel[grid](*arguments, **options)
+        _compiled[key] = compiled, tuple(options[name] for name in kernel.arg_names[len(arguments) :])
     return compiled
 
 
@@ -56,7 +61,7 @@ class Row:
         self.key = (given[0].device, layouts, tuple(options.values()), *more)
 
     def launch(self, kernel: Any, programs: int, arguments: tuple, **options: Any) -> None:
-        key = (kernel, *options.values(), self.key)
+        key = (id(kernel), *options.values(), self.key)
         compiled, constants = self._known.get(key, (None, ()))
         if compiled is not None:
             compiled[programs, 1, 1](*arguments, *constants)

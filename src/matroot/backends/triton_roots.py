@@ -1,5 +1,6 @@
 """Roots and gradients by kernels, where there is Triton and a GPU for it."""
 
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .triton_launch import launch, on_device
+from .triton_launch import launch_known, on_device
 
 Schedules = tuple[tuple[tuple[float, ...], ...], ...]
 """For easy, middling and hard matrices: six steps of five coefficients, the last of them Taylor's."""
@@ -29,23 +30,23 @@ def missing(device: torch.device) -> str | None:
     return None if major >= 8 else f"the GPU has compute capability {major}.{minor}, kernels need 8.0"
 
 
-def roots(A: Tensor, ridge: float, schedules: Schedules) -> tuple[Tensor, Tensor]:
+def roots(A: Tensor, ridge: float, schedules: Callable[[], Schedules]) -> tuple[Tensor, Tensor]:
     """Roots and inverse roots in float32 of the symmetric parts of ``A`` (k, n, n), n <= LARGEST.
 
     NaN for matrices that hold NaN or Inf or have a clearly negative eigenvalue, zero for zero matrices.
     """
     n, strides = A.shape[-1], A.stride()
-    S = torch.empty(A.shape, dtype=torch.float32, device=A.device)
+    S = torch.empty_like(A, dtype=torch.float32, memory_format=torch.contiguous_format)
     R = torch.empty_like(S)
     if n > _ON_CHIP:
         from .triton_large import roots as large_roots
 
-        large_roots(A, S, R, ridge, widest(n, A.dtype), schedules)
+        large_roots(A, S, R, ridge, widest(n, A.dtype), schedules())
     else:
-        from .triton_kernels import roots_kernel as kernel
-
-        arguments = (A, S, R, on_device(A.device, schedules), n, *strides, ridge, widest(n, A.dtype))
-        launch(kernel, (A.shape[0], 1, 1), arguments, _with_cheap(n, A.is_cuda), strides)
+        kernel, table, most, options = _for_roots(A.device, n, A.dtype, schedules)
+        arguments = (A, S, R, table, n, *strides, ridge, most)
+        key = (n, A.dtype, strides, A.data_ptr() % 16 == 0)
+        launch_known(kernel, (A.shape[0], 1, 1), arguments, options, key)
     return S, R
 
 
@@ -54,16 +55,35 @@ def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: flo
     out = torch.empty_like(S)
     n = S.shape[-1]
     has = {"HAS_S": GS is not None, "HAS_R": GR is not None}
-    GS, GR = (S if G is None else G.contiguous() for G in (GS, GR))
+    GS = S if GS is None else GS.contiguous()
+    GR = S if GR is None else GR.contiguous()
     if n > _ON_CHIP:
         from .triton_large import solve as large_solve
 
         large_solve(S, R, GS, GR, out, ridge, has)
     else:
-        from .triton_solve import solve_kernel as kernel
-
-        launch(kernel, (S.shape[0], 1, 1), (S, R, GS, GR, out, n, ridge), has | _with_cheap(n, S.is_cuda))
+        kernel, options = _for_solve(n, S.is_cuda, *has.values())
+        key = (n, *has.values(), *[T.data_ptr() % 16 == 0 for T in (S, R, GS, GR)])
+        launch_known(kernel, (S.shape[0], 1, 1), (S, R, GS, GR, out, n, ridge), options, key)
     return out
+
+
+@cache
+def _for_roots(
+    device: torch.device, n: int, dtype: torch.dtype, schedules: Callable[[], Schedules]
+) -> tuple[Any, Tensor, float, dict[str, Any]]:
+    """Kernel, table, last shift to try and options."""
+    from .triton_kernels import roots_kernel
+
+    return roots_kernel, on_device(device, schedules()), widest(n, dtype), _with_cheap(n, device.type == "cuda")
+
+
+@cache
+def _for_solve(n: int, cuda: bool, has_S: bool, has_R: bool) -> tuple[Any, dict[str, Any]]:
+    """Kernel and options."""
+    from .triton_solve import solve_kernel
+
+    return solve_kernel, {"HAS_S": has_S, "HAS_R": has_R} | _with_cheap(n, cuda)
 
 
 @cache
@@ -80,7 +100,6 @@ def on_chip(n: int) -> dict[str, int]:
     return {"N": size, "num_warps": {16: 1, 32: 2, 64: 4}[size]}
 
 
-@cache
 def _with_cheap(n: int, cuda: bool) -> dict[str, Any]:
     """And how products for corrections are made. ("tf32" gave NaN for odd n below 16 with Triton 3.6.)"""
     # With fewer registers more programs fit on a multiprocessor; it is not worth it for other sizes.

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from torch import Tensor
 
 Wanted = Literal["sqrt", "invsqrt", "both"]
+_INVERSES: dict[Wanted, tuple[bool, ...]] = {"sqrt": (False,), "invsqrt": (True,), "both": (False, True)}
 
 
 class Method(ABC):
@@ -56,7 +57,7 @@ def require_choice(owner: object, field: str, choices: tuple[str, ...]) -> None:
 
 def inverses(wanted: Wanted) -> tuple[bool, ...]:
     """For each wanted root in order: is it the inverse one?"""
-    return {"sqrt": (False,), "invsqrt": (True,), "both": (False, True)}[wanted]
+    return _INVERSES[wanted]
 
 
 def select(wanted: Wanted, sqrt: Tensor, invsqrt: Tensor) -> tuple[Tensor, ...]:

@@ -36,13 +36,11 @@ def roots(A: Tensor, ridge: float, table: Tensor, sqrt: bool = True, invsqrt: bo
     n, dtype = A.shape[-1], A.dtype
     if dtype not in _REAL:
         A = A.float()
-    # Eigenvalues negative by the rounding of the caller's dtype count as zero.
-    widest = 4 * n * torch.finfo(A.dtype).eps + (torch.finfo(dtype).eps if dtype != A.dtype else 0.0)
-    S, R = (torch.empty(A.shape if asked else 0, dtype=A.dtype) for asked in (sqrt, invsqrt))
+    S, R = _output(A, sqrt), _output(A, invsqrt)
     work, threads = _workspace(A)
     count = _function("roots", A.dtype)(
-        A.data_ptr(), _strides(A), _pointer(S), _pointer(R), A.shape[0], n, ridge, widest, table.data_ptr(), len(table),
-        work.data_ptr(), threads,
+        A.data_ptr(), _strides(A), _pointer(S), _pointer(R), A.shape[0], n, ridge, _widest(n, dtype),
+        table.data_ptr(), table.shape[0], work.data_ptr(), threads,
     )  # fmt: skip
     report_products(count, A.shape[0])
     return S, R
@@ -61,6 +59,13 @@ def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: flo
     )  # fmt: skip
     report_products(count, S.shape[0])
     return out
+
+
+@cache
+def _widest(n: int, dtype: torch.dtype) -> float:
+    """Eigenvalues negative by the rounding of the caller's dtype count as zero."""
+    computed = dtype if dtype in _REAL else torch.float32
+    return 4 * n * torch.finfo(computed).eps + (torch.finfo(dtype).eps if dtype != computed else 0.0)
 
 
 _REAL = {torch.float32: "float", torch.float64: "double"}
@@ -89,6 +94,10 @@ def _workspace(A: Tensor) -> tuple[Tensor, int]:
     """Memory for as many threads as there is work for, and their number."""
     threads = min(torch.get_num_threads(), A.shape[0])
     return torch.empty(threads * _library().matroot_workspace(A.shape[-1]), dtype=A.dtype), threads
+
+
+def _output(A: Tensor, asked: bool) -> Tensor:
+    return torch.empty_like(A, memory_format=torch.contiguous_format) if asked else A.new_empty(0)
 
 
 def _strides(A: Tensor | None) -> Any:

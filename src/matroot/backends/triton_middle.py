@@ -44,6 +44,6 @@ def easy_solve_kernel(
     easy = (rate < EASY) & (not zero)
     if easy:
         C, unit = right_side(GS, GR, place, inside, inverse, mu, HAS_S, HAS_R, N, FAST)
-        X = easily(V, C, top, 1.7e-3)
+        X = easily(V, C, top, 1e-3)
         tl.store(out + place, finished(X, unit, mu, eye, n, ridge), inside)
     leave(left, matrix, not easy)

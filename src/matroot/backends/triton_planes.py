@@ -59,15 +59,6 @@ def write_both(A, x, i, j, SIZE: tl.constexpr, TILE: tl.constexpr):
 
 
 @triton.jit
-def _add(high, low, left, right, SIZE: tl.constexpr) -> tuple:
-    """What some columns of one factor and rows of the other contribute to a product."""
-    a0, a1 = tl.load(left), tl.load(left + SIZE * SIZE)
-    b0, b1 = tl.load(right), tl.load(right + SIZE * SIZE)
-    low = tl.dot(a1, b0, tl.dot(a0, b1, low))
-    return tl.dot(a0, b0, high), low
-
-
-@triton.jit
 def _places(i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr) -> tuple:
     """Where the first columns of one factor and rows of the other for a tile of their product are."""
     lane, depth = tl.arange(0, TILE), tl.arange(0, DEPTH)
@@ -81,26 +72,16 @@ def multiply(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.const
     high = tl.zeros((TILE, TILE), tl.float32)
     low = tl.zeros((TILE, TILE), tl.float32)
     for k in range(0, SIZE, DEPTH):
-        high, low = _add(high, low, A + left + k, B + right + k * SIZE, SIZE)
-    return high + low * (1 / LOW)
-
-
-@triton.jit
-def multiply_both(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr):
-    """A tile of A B + B A."""
-    left, right = _places(i, j, SIZE, TILE, DEPTH)
-    high = tl.zeros((TILE, TILE), tl.float32)
-    low = tl.zeros((TILE, TILE), tl.float32)
-    for k in range(0, SIZE, DEPTH):
-        high, low = _add(high, low, A + left + k, B + right + k * SIZE, SIZE)
-    for k in range(0, SIZE, DEPTH):
-        high, low = _add(high, low, B + left + k, A + right + k * SIZE, SIZE)
+        one, other = A + left + k, B + right + k * SIZE
+        a0, a1, b0, b1 = tl.load(one), tl.load(one + SIZE * SIZE), tl.load(other), tl.load(other + SIZE * SIZE)
+        low = tl.dot(a1, b0, tl.dot(a0, b1, low))
+        high += tl.dot(a0, b0)  # long sums are truncated less in parts
     return high + low * (1 / LOW)
 
 
 @triton.jit
 def multiply_roughly(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr):
-    """The same in half precision."""
+    """A tile of A B + B A in half precision."""
     left, right = _places(i, j, SIZE, TILE, DEPTH)
     found = tl.zeros((TILE, TILE), tl.float32)
     for k in range(0, SIZE, DEPTH):

@@ -83,9 +83,9 @@ def _roughly(V, C, top, wanted):
     share = width / centre
     error = 2 * rate
     while error > wanted:
-        W = tl.dot(V, X.to(tl.float16))
+        half = X.to(tl.float16)
         more = 1 / (2 * centre / width - share)
-        move = more * share * move + (2 * more / width) * (C - 4 * X - (W + tl.trans(W)))
+        move = more * share * move + (2 * more / width) * (C - 4 * X - tl.dot(half, V, tl.dot(V, half)))
         X += move
         share = more
         error *= rate
@@ -97,7 +97,7 @@ def easily(V, C, top, wanted):
     """The same to an error of ``wanted`` squared: twice, the second time for what the first leaves."""
     X = _roughly(V, C, top, wanted)
     W = _product(V, X, FAST)
-    return X + _roughly(V, AGAIN * (C - 4 * X - (W + tl.trans(W))), top, wanted) * (1 / AGAIN)
+    return X + _roughly(V, (C - 4 * X - (W + tl.trans(W))) * AGAIN, top, wanted) * (1 / AGAIN)
 
 
 @triton.jit

@@ -17,7 +17,6 @@ from .triton_planes import (
     SUMS,
     here,
     multiply,
-    multiply_both,
     multiply_roughly,
     norm_unit,
     note,
@@ -258,9 +257,9 @@ def again_kernel(
         turn = _steps(rate) + 1
         X, new = V + (4 + turn % 2) * AREA, V + (5 - turn % 2) * AREA
         i, j = corner(t)
-        turned = multiply_both(V, X, i, j, SIZE, TILE, DEPTH)
+        turned = multiply(V, X, i, j, SIZE, TILE, DEPTH) + multiply(X, V, i, j, SIZE, TILE, DEPTH)
         x = read(X, i, j, SIZE, TILE)
-        c = AGAIN * (read(V + AREA, i, j, SIZE, TILE) - 4 * x - turned)
+        c = (read(V + AREA, i, j, SIZE, TILE) - 4 * x - turned) * AGAIN
         write(V + AREA, c, i, j, SIZE, TILE)
         write(V + 2 * AREA, c / centre, i, j, SIZE, TILE)
         write(V + 3 * AREA, x, i, j, SIZE, TILE)

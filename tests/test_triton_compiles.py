@@ -9,6 +9,7 @@ triton = pytest.importorskip("triton")
 MODULES = (
     "triton_kernels",
     "triton_solve",
+    "triton_middle",
     "triton_streamed_roots",
     "triton_streamed_solve",
     "triton_tiled_roots",
@@ -19,8 +20,8 @@ MODULES = (
 NUMBERS = {"ridge", "widest", "wide", "tolerance", "eps", "share"}
 POINTERS = {"scratch": "*fp16", "left": "*i32", "P": "*bf16", "Q": "*bf16"}
 CONSTANTS = {
-    "N": 16, "SIZE": 96, "TILE": 32, "DEPTH": 32, "SLOTS": 16, "LANES": 128, "PRECISION": "bf16x6", "CHEAP": "bf16x3",
-    "CHANNELS": 64, "D": 16, "BLOCK": 64, "PARTS": 64, "WIDE": False,
+    "N": 16, "TILE": 32, "DEPTH": 32, "PRECISION": "bf16x6", "CHEAP": "bf16x3", "CHANNELS": 64, "D": 16, "BLOCK": 64,
+    "PARTS": 64, "WIDE": False,
 }  # fmt: skip
 OTHERS = {"triton_tiled_roots": {"scratch": "*fp32"}, "triton_tiled_smith": {"scratch": "*fp32"}}
 
@@ -51,6 +52,7 @@ def argument(module, parameter):
         "groups",
         "members",
         "step",
+        "side",
         "positions",
         "chunk",
         "parts",

@@ -15,7 +15,7 @@ from torch import Tensor
 from . import triton_streamed_roots as streamed
 from . import triton_streamed_solve as streamed_solve
 from . import triton_tiles as tiles
-from .triton_launch import Row, at, launch, multiprocessors, on_device
+from .triton_launch import Row, at, launch, on_device
 from .triton_middle import easy_roots_kernel, easy_solve_kernel
 from .triton_planes import BUFFERS, SUMS
 from .triton_roots import Schedules
@@ -38,7 +38,7 @@ def roots(A: Tensor, S: Tensor, R: Tensor, ridge: float, widest: float, schedule
     left = _marks(A)
     table = on_device(A.device, schedules)
     with at(A.device):
-        if n <= _MIDDLE:
+        if n <= _MIDDLE and _has_room(A.device):
             arguments = (A, S, R, left, table, n, *strides, ridge)
             launch(easy_roots_kernel, (len(A), 1, 1), arguments, _ON_CHIP, strides)
         else:
@@ -53,7 +53,7 @@ def solve(S: Tensor, R: Tensor, GS: Tensor, GR: Tensor, out: Tensor, ridge: floa
     n = S.shape[-1]
     left = _marks(S)
     with at(S.device):
-        if n <= _MIDDLE:
+        if n <= _MIDDLE and _has_room(S.device):
             launch(easy_solve_kernel, (len(S), 1, 1), (S, R, GS, GR, out, left, n, ridge), has | _ON_CHIP)
         else:
             for part in _parts(S):
@@ -104,6 +104,12 @@ def _streamed_solve(
 
 
 @cache
+def _has_room(device: torch.device) -> bool:
+    """Whether a multiprocessor has the shared memory for kernels on chip."""
+    return device.type != "cuda" or torch.cuda.get_device_properties(device).shared_memory_per_block_optin >= 227 << 10
+
+
+@cache
 def _steps(schedules: Schedules) -> Schedules:
     """The first schedule for easy matrices: its first step, then corrections in powers of I - M, the last Taylor's."""
     first, (c0, c1, c2, c3, c4), *_ = schedules[0]
@@ -117,8 +123,8 @@ def _padded(n: int, tile: int) -> int:
 
 def _parts(A: Tensor) -> Iterator[slice]:
     """Parts of the batch, so that the scratch of each is not too large; they begin where memory is aligned for it."""
-    size = _padded(A.shape[-1], _TILE)
-    count = max(4, _SCRATCH // (4 * BUFFERS.value * size * size) // 4 * 4)
+    side = _padded(A.shape[-1], _TILE)
+    count = max(4, _SCRATCH // (4 * BUFFERS.value * side * side) // 4 * 4)
     return (slice(start, start + count) for start in range(0, len(A), count))
 
 
@@ -135,24 +141,24 @@ def _numbers(A: Tensor, count: int) -> Tensor:
 def _planes(A: Tensor) -> tuple[Tensor, Tensor, int, int, dict[str, Any]]:
     """Scratch and sums for kernels with one program per tile; programs for half the tiles and for all; options."""
     batch, n = A.shape[:2]
-    size = _padded(n, _TILE)
-    across = size // _TILE
+    side = _padded(n, _TILE)
+    across = side // _TILE
     half = across * (across + 1) // 2
-    slots = 1 << (half - 1).bit_length()
-    scratch = torch.empty(batch, BUFFERS.value, 2, size, size, dtype=torch.float16, device=A.device)
-    sums = torch.empty(batch, SUMS.value, slots, dtype=torch.float32, device=A.device)
-    options = {
-        "SIZE": size,
-        "TILE": _TILE,
-        "DEPTH": _TILE,
-        "SLOTS": slots,
-        "LANES": 1 << (n - 1).bit_length(),
-    }
+    scratch = torch.empty(batch, BUFFERS.value, 2, side, side, dtype=torch.float16, device=A.device)
+    sums = torch.empty(batch, SUMS.value, tiles.SLOTS.value, dtype=torch.float32, device=A.device)
+    options = {"side": side, "TILE": _TILE, "DEPTH": _TILE}
     return scratch, sums, batch * half, batch * across * across, options
 
 
-_RESIDENT = 2
-"""Programs that fit on a multiprocessor at once: 4 warps with all the registers they can have, 113 KB each."""
+@cache
+def _resident(device: torch.device) -> int:
+    """Programs on all multiprocessors at once: 4 warps with all the registers they can have, 72 KB each."""
+    if device.type != "cuda":
+        return 1
+    each = torch.cuda.get_device_properties(device)
+    return min(2, each.shared_memory_per_multiprocessor // (74 << 10)) * each.multi_processor_count
+
+
 _CACHE = 40 << 20
 """Bytes of scratch that stay in the L2 cache."""
 
@@ -161,25 +167,23 @@ def _groups(A: Tensor, left: Tensor) -> tuple[tuple[int, int, int], tuple[Any, .
     """Grid, memory and options of a launch in which groups of programs share matrices."""
     batch, n = A.shape[:2]
     tile = 32 if n <= 128 else 64  # of the size alone, so that results do not depend on the batch
-    size = _padded(n, tile)
-    across = size // tile
-    programs = _RESIDENT * multiprocessors(A.device)
-    cached = _CACHE // (4 * tiles.BUFFERS.value * size * size)
+    side = _padded(n, tile)
+    across = side // tile
+    programs = _resident(A.device)
+    cached = _CACHE // (4 * tiles.BUFFERS.value * side * side)
     group, groups = _shape(across, batch, programs, cached) if A.is_cuda else (1, 1)
-    slots = 1 << (across * across - 1).bit_length()
     memory = (
-        torch.empty(groups, tiles.BUFFERS.value, size, size, dtype=torch.float32, device=A.device),
-        torch.empty(groups, tiles.SUMS.value, slots, dtype=torch.float32, device=A.device),
+        torch.empty(groups, tiles.BUFFERS.value, side, side, dtype=torch.float32, device=A.device),
+        torch.empty(groups, tiles.SUMS.value, tiles.SLOTS.value, dtype=torch.float32, device=A.device),
         left,
         batch,
         groups,
         group,
     )
     options = {
-        "SIZE": size,
+        "side": side,
         "TILE": tile,
         "DEPTH": 32,
-        "SLOTS": slots,
         "num_warps": 4,
         "num_stages": 3,
         "launch_cooperative_grid": True,  # programs wait for each other: all must be there

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from .triton_kernels import LOW, _total, halves
-from .triton_tiles import LINE, index, octave, slots
+from .triton_tiles import LINE, SLOTS, index, octave, slots
 
 MODE = tl.constexpr(int(os.environ.get("MODE", "0")))
 BUFFERS = tl.constexpr(6)  # matrices in the scratch of a matrix
@@ -20,7 +20,7 @@ SUMS = tl.constexpr(7)  # rows of slots for sums of tiles
 
 
 @triton.jit
-def whereabouts(count: tl.constexpr) -> tuple:
+def whereabouts(count) -> tuple:
     """The matrix and the tile of this program, given how many tiles a matrix has."""
     return (tl.program_id(0) // count).to(tl.int64), tl.program_id(0) % count
 
@@ -32,67 +32,67 @@ def here(left, matrix):
 
 
 @triton.jit
-def read(A, i, j, SIZE: tl.constexpr, TILE: tl.constexpr):
+def read(A, i, j, side, TILE: tl.constexpr):
     row, column = index(i, j, TILE)
-    place = A + row * SIZE + column
-    return tl.load(place).to(tl.float32) + tl.load(place + SIZE * SIZE).to(tl.float32) * (1 / LOW)
+    place = A + row * side + column
+    return tl.load(place).to(tl.float32) + tl.load(place + side * side).to(tl.float32) * (1 / LOW)
 
 
 @triton.jit
-def write(A, x, i, j, SIZE: tl.constexpr, TILE: tl.constexpr):
+def write(A, x, i, j, side, TILE: tl.constexpr):
     """Write a tile as it is."""
     high, low = halves(x)
     row, column = index(i, j, TILE)
-    place = A + row * SIZE + column
+    place = A + row * side + column
     tl.store(place, high)
-    tl.store(place + SIZE * SIZE, low)
+    tl.store(place + side * side, low)
 
 
 @triton.jit
-def write_both(A, x, i, j, SIZE: tl.constexpr, TILE: tl.constexpr):
+def write_both(A, x, i, j, side, TILE: tl.constexpr):
     """Write a tile of a symmetric matrix, and its mirror image."""
     if i == j:
         x = 0.5 * x + 0.5 * tl.trans(x)
     else:
-        write(A, tl.trans(x), j, i, SIZE, TILE)
-    write(A, x, i, j, SIZE, TILE)
+        write(A, tl.trans(x), j, i, side, TILE)
+    write(A, x, i, j, side, TILE)
 
 
 @triton.jit
-def _places(i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr) -> tuple:
+def _places(i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr) -> tuple:
     """Where the first columns of one factor and rows of the other for a tile of their product are."""
     lane, depth = tl.arange(0, TILE), tl.arange(0, DEPTH)
-    return (i * TILE + lane)[:, None] * SIZE + depth[None, :], depth[:, None] * SIZE + (j * TILE + lane)[None, :]
+    return (i * TILE + lane)[:, None] * side + depth[None, :], depth[:, None] * side + (j * TILE + lane)[None, :]
 
 
 @triton.jit
-def multiply(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr):
+def multiply(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """A tile of A B."""
-    left, right = _places(i, j, SIZE, TILE, DEPTH)
+    left, right = _places(i, j, side, TILE, DEPTH)
     high = tl.zeros((TILE, TILE), tl.float32)
     low = tl.zeros((TILE, TILE), tl.float32)
-    for k in range(0, SIZE, DEPTH):
-        one, other = A + left + k, B + right + k * SIZE
-        a0, a1, b0, b1 = tl.load(one), tl.load(one + SIZE * SIZE), tl.load(other), tl.load(other + SIZE * SIZE)
+    for k in range(0, side, DEPTH):
+        one, other = A + left + k, B + right + k * side
+        a0, a1, b0, b1 = tl.load(one), tl.load(one + side * side), tl.load(other), tl.load(other + side * side)
         low = tl.dot(a1, b0, tl.dot(a0, b1, low))
         high += tl.dot(a0, b0)  # long sums are truncated less in parts
     return high + low * (1 / LOW)
 
 
 @triton.jit
-def multiply_roughly(A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr):
+def multiply_roughly(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """A tile of A B + B A in half precision."""
-    left, right = _places(i, j, SIZE, TILE, DEPTH)
+    left, right = _places(i, j, side, TILE, DEPTH)
     found = tl.zeros((TILE, TILE), tl.float32)
-    for k in range(0, SIZE, DEPTH):
-        found = tl.dot(tl.load(A + left + k), tl.load(B + right + k * SIZE), found)
-    for k in range(0, SIZE, DEPTH):
-        found = tl.dot(tl.load(B + left + k), tl.load(A + right + k * SIZE), found)
+    for k in range(0, side, DEPTH):
+        found = tl.dot(tl.load(A + left + k), tl.load(B + right + k * side), found)
+    for k in range(0, side, DEPTH):
+        found = tl.dot(tl.load(B + left + k), tl.load(A + right + k * side), found)
     return found
 
 
 @triton.jit
-def note(sums, t, x, weight, SLOTS: tl.constexpr):
+def note(sums, t, x, weight):
     """The largest modulus of a tile, and the sum of its squares relative to that."""
     size = tl.max(tl.max(tl.abs(x), 1), 0)
     x *= tl.exp2(-octave(size))
@@ -101,9 +101,9 @@ def note(sums, t, x, weight, SLOTS: tl.constexpr):
 
 
 @triton.jit
-def norm_unit(sums, count, SLOTS: tl.constexpr):
+def norm_unit(sums, count):
     """A power of two that leaves a norm of 8 to 16 of what was noted, so that half numbers hold it and its products."""
-    octaves = octave(slots(sums, count, SLOTS))
+    octaves = octave(slots(sums, count))
     most = tl.max(octaves, 0)
-    squares = tl.sum(slots(sums + SLOTS, count, SLOTS) * tl.exp2(2 * (octaves - most)), 0)
+    squares = tl.sum(slots(sums + SLOTS, count) * tl.exp2(2 * (octaves - most)), 0)
     return tl.exp2(tl.minimum(tl.maximum(tl.floor(most + 0.5 * tl.log2(squares)) - 3, -120.0), 120.0))

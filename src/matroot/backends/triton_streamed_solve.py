@@ -26,7 +26,7 @@ from .triton_planes import (
     write_both,
 )
 from .triton_solve import AGAIN, chebyshev
-from .triton_tiles import collect, corner, deliver, given, identity, leave, lower, twice
+from .triton_tiles import SLOTS, collect, corner, deliver, given, identity, leave, lower, twice
 
 STEPS = tl.constexpr(4)
 """Launches of the iteration, each time."""
@@ -39,11 +39,11 @@ EASY = tl.constexpr(0.22)
 @triton.jit
 def measure_kernel(
     S, R, GS, GR, sums, n,
-    HAS_S: tl.constexpr, HAS_R: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, SLOTS: tl.constexpr,
+    HAS_S: tl.constexpr, HAS_R: tl.constexpr, side, TILE: tl.constexpr,
 ):  # fmt: skip
     """What norms are made of, of both roots and the cotangents."""
-    HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
-    matrix, t = whereabouts(HALF)
+    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    matrix, t = whereabouts(lower_tiles)
     start = matrix * n * n
     sums += matrix * (SUMS * SLOTS)
     i, j, weight = lower(t)
@@ -52,39 +52,39 @@ def measure_kernel(
     r = given(R + start, i, j, n, n, 1, TILE)
     tl.store(sums + SLOTS + t, weight * _total(r * r))
     if HAS_S:
-        note(sums + 2 * SLOTS, t, 0.5 * twice(GS + start, i, j, n, n, 1, TILE), weight, SLOTS)
+        note(sums + 2 * SLOTS, t, 0.5 * twice(GS + start, i, j, n, n, 1, TILE), weight)
     if HAS_R:
-        note(sums + 4 * SLOTS, t, 0.5 * twice(GR + start, i, j, n, n, 1, TILE), weight, SLOTS)
+        note(sums + 4 * SLOTS, t, 0.5 * twice(GR + start, i, j, n, n, 1, TILE), weight)
 
 
 @triton.jit
 def prepare_kernel(
     S, R, GS, GR, scratch, sums, facts, left, n,
-    HAS_S: tl.constexpr, HAS_R: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, SLOTS: tl.constexpr,
+    HAS_S: tl.constexpr, HAS_R: tl.constexpr, side, TILE: tl.constexpr,
 ):  # fmt: skip
     """V less twice the identity, mu R, and the cotangent of the inverse root or else of the root."""
-    AREA: tl.constexpr = 2 * SIZE * SIZE
-    HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
-    matrix, t = whereabouts(HALF)
+    room = 2 * side * side
+    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    matrix, t = whereabouts(lower_tiles)
     start = matrix * n * n
     sums += matrix * (SUMS * SLOTS)
-    V = scratch + matrix * (BUFFERS * AREA)
+    V = scratch + matrix * (BUFFERS * room)
     i, j = corner(t)
     v, r = given(S + start, i, j, n, n, 1, TILE), given(R + start, i, j, n, n, 1, TILE)
     c = twice((GR if HAS_R else GS) + start, i, j, n, n, 1, TILE)
-    mu = tl.sqrt(tl.sqrt(collect(sums, HALF, SLOTS)) / tl.sqrt(collect(sums + SLOTS, HALF, SLOTS)))
-    own = norm_unit(sums + (4 if HAS_R else 2) * SLOTS, HALF, SLOTS)
+    mu = tl.sqrt(tl.sqrt(collect(sums, lower_tiles)) / tl.sqrt(collect(sums + SLOTS, lower_tiles)))
+    own = norm_unit(sums + (4 if HAS_R else 2) * SLOTS, lower_tiles)
     unit = own
     if HAS_R:
         unit /= mu * mu
         if HAS_S:
-            unit = tl.maximum(unit, norm_unit(sums + 2 * SLOTS, HALF, SLOTS))
+            unit = tl.maximum(unit, norm_unit(sums + 2 * SLOTS, lower_tiles))
     r *= mu
     v = (1 / mu) * v + r - 2 * identity(i, j, n, TILE)
     c *= 0.5 / own
-    write_both(V, v, i, j, SIZE, TILE)
-    write_both(V + AREA, c, i, j, SIZE, TILE)
-    write_both(V + 3 * AREA, r, i, j, SIZE, TILE)
+    write_both(V, v, i, j, side, TILE)
+    write_both(V + room, c, i, j, side, TILE)
+    write_both(V + 3 * room, r, i, j, side, TILE)
     if t == 0:
         tl.store(facts + 4 * matrix, mu)
         tl.store(facts + 4 * matrix + 1, unit)
@@ -94,59 +94,59 @@ def prepare_kernel(
 
 @triton.jit
 def half_turn_kernel(
-    scratch, left, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr
+    scratch, left, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """(mu R) C."""
-    AREA: tl.constexpr = 2 * SIZE * SIZE
-    TILES: tl.constexpr = SIZE // TILE
-    matrix, t = whereabouts(TILES * TILES)
+    room = 2 * side * side
+    across = side // TILE
+    matrix, t = whereabouts(across * across)
     if here(left, matrix):
-        V = scratch + matrix * (BUFFERS * AREA)
-        x = multiply(V + 3 * AREA, V + AREA, t // TILES, t % TILES, SIZE, TILE, DEPTH)
-        write(V + 4 * AREA, x, t // TILES, t % TILES, SIZE, TILE)
+        V = scratch + matrix * (BUFFERS * room)
+        x = multiply(V + 3 * room, V + room, t // across, t % across, side, TILE, DEPTH)
+        write(V + 4 * room, x, t // across, t % across, side, TILE)
 
 
 @triton.jit
 def turn_kernel(
-    scratch, facts, left, GS, n, HAS_S: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr
+    scratch, facts, left, GS, n, HAS_S: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """C = GS - R GR R, given (mu R) GR."""
-    AREA: tl.constexpr = 2 * SIZE * SIZE
-    HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
-    matrix, t = whereabouts(HALF)
+    room = 2 * side * side
+    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    matrix, t = whereabouts(lower_tiles)
     if here(left, matrix):
-        V = scratch + matrix * (BUFFERS * AREA)
+        V = scratch + matrix * (BUFFERS * room)
         mu, unit = tl.load(facts + 4 * matrix), tl.load(facts + 4 * matrix + 1)
         i, j = corner(t)
-        c = multiply(V + 4 * AREA, V + 3 * AREA, i, j, SIZE, TILE, DEPTH)
+        c = multiply(V + 4 * room, V + 3 * room, i, j, side, TILE, DEPTH)
         c *= -tl.load(facts + 4 * matrix + 2) / (mu * mu) / unit
         if HAS_S:
             c += (0.5 / unit) * twice(GS + matrix * n * n, i, j, n, n, 1, TILE)
-        write_both(V + AREA, c, i, j, SIZE, TILE)
+        write_both(V + room, c, i, j, side, TILE)
 
 
 @triton.jit
 def survey_kernel(
-    scratch, sums, left, n, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr, SLOTS: tl.constexpr
+    scratch, sums, left, n, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """(mu R) C, and what moments of V are made of."""
-    AREA: tl.constexpr = 2 * SIZE * SIZE
-    TILES: tl.constexpr = SIZE // TILE
-    FULL: tl.constexpr = TILES * TILES
-    HALF: tl.constexpr = TILES * (TILES + 1) // 2
-    matrix, t = whereabouts(FULL + HALF)
+    room = 2 * side * side
+    across = side // TILE
+    all_tiles = across * across
+    lower_tiles = across * (across + 1) // 2
+    matrix, t = whereabouts(all_tiles + lower_tiles)
     if here(left, matrix):
-        V = scratch + matrix * (BUFFERS * AREA)
-        whole = t < FULL
-        i, j, weight = lower(tl.maximum(t - FULL, 0))
-        i, j = tl.where(whole, t // TILES, i), tl.where(whole, t % TILES, j)
-        left_factor, right_factor = tl.where(whole, V + 3 * AREA, V), tl.where(whole, V + AREA, V)
-        v = read(V, i, j, SIZE, TILE)
-        x = multiply(left_factor, right_factor, i, j, SIZE, TILE, DEPTH)
+        V = scratch + matrix * (BUFFERS * room)
+        whole = t < all_tiles
+        i, j, weight = lower(tl.maximum(t - all_tiles, 0))
+        i, j = tl.where(whole, t // across, i), tl.where(whole, t % across, j)
+        left_factor, right_factor = tl.where(whole, V + 3 * room, V), tl.where(whole, V + room, V)
+        v = read(V, i, j, side, TILE)
+        x = multiply(left_factor, right_factor, i, j, side, TILE, DEPTH)
         if whole:
-            write(V + 4 * AREA, x, i, j, SIZE, TILE)
+            write(V + 4 * room, x, i, j, side, TILE)
         else:
-            slot = sums + matrix * (SUMS * SLOTS) + 2 * SLOTS + t - FULL
+            slot = sums + matrix * (SUMS * SLOTS) + 2 * SLOTS + t - all_tiles
             tl.store(slot, _total(v * identity(i, j, n, TILE)))
             tl.store(slot + SLOTS, weight * _total(v * v))
             tl.store(slot + 2 * SLOTS, weight * _total(v * x))
@@ -155,27 +155,27 @@ def survey_kernel(
 
 @triton.jit
 def begin_kernel(
-    scratch, sums, facts, left, n, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr, SLOTS: tl.constexpr
+    scratch, sums, facts, left, n, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """C' and the first X, if the spectrum is easy."""
-    AREA: tl.constexpr = 2 * SIZE * SIZE
-    HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
-    matrix, t = whereabouts(HALF)
-    V = scratch + matrix * (BUFFERS * AREA)
+    room = 2 * side * side
+    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    matrix, t = whereabouts(lower_tiles)
+    V = scratch + matrix * (BUFFERS * room)
     sums += matrix * (SUMS * SLOTS)
-    m1 = collect(sums + 2 * SLOTS, HALF, SLOTS) / n
-    m2 = collect(sums + 3 * SLOTS, HALF, SLOTS) / n
-    m3 = collect(sums + 4 * SLOTS, HALF, SLOTS) / n
-    m4 = collect(sums + 5 * SLOTS, HALF, SLOTS) / n
+    m1 = collect(sums + 2 * SLOTS, lower_tiles) / n
+    m2 = collect(sums + 3 * SLOTS, lower_tiles) / n
+    m3 = collect(sums + 4 * SLOTS, lower_tiles) / n
+    m4 = collect(sums + 5 * SLOTS, lower_tiles) / n
     top = tl.maximum(bound_around_mean(m1, m2, m3, m4, n), 0.01)
     centre, _, rate = chebyshev(top)
     easy = here(left, matrix) & (rate < EASY)
     if easy:
         i, j = corner(t)
-        c = read(V + AREA, i, j, SIZE, TILE) + multiply(V + 4 * AREA, V + 3 * AREA, i, j, SIZE, TILE, DEPTH)
-        write(V + AREA, c, i, j, SIZE, TILE)
-        write(V + 2 * AREA, c / centre, i, j, SIZE, TILE)
-        write_both(V + 5 * AREA, c / centre, i, j, SIZE, TILE)
+        c = read(V + room, i, j, side, TILE) + multiply(V + 4 * room, V + 3 * room, i, j, side, TILE, DEPTH)
+        write(V + room, c, i, j, side, TILE)
+        write(V + 2 * room, c / centre, i, j, side, TILE)
+        write_both(V + 5 * room, c / centre, i, j, side, TILE)
         if t == 0:
             tl.store(facts + 4 * matrix + 3, top)
     elif t == 0:
@@ -207,77 +207,77 @@ def _share(rate, step):
 @triton.jit(do_not_specialize=["step"])
 def iterate_kernel(
     scratch, sums, facts, left, out, n, ridge, step, SECOND: tl.constexpr,
-    SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr, SLOTS: tl.constexpr,
+    side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """A step, counted from one, for matrices that need it. What is good enough the second time is the result.
 
     With a ridge that goes through the scratch: its share needs the trace.
     """
-    AREA: tl.constexpr = 2 * SIZE * SIZE
-    HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
-    matrix, t = whereabouts(HALF)
+    room = 2 * side * side
+    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    matrix, t = whereabouts(lower_tiles)
     if here(left, matrix):
         _, width, rate = chebyshev(tl.load(facts + 4 * matrix + 3))
         steps = _steps(rate)
         if step <= steps:
-            V = scratch + matrix * (BUFFERS * AREA)
+            V = scratch + matrix * (BUFFERS * room)
             turn = step + (steps + 1 if SECOND else 0)
-            X, new = V + (4 + turn % 2) * AREA, V + (5 - turn % 2) * AREA
+            X, new = V + (4 + turn % 2) * room, V + (5 - turn % 2) * room
             share, more = _share(rate, step), _share(rate, step + 1)
             i, j = corner(t)
-            turned = multiply_roughly(V, X, i, j, SIZE, TILE, DEPTH)
-            x = read(X, i, j, SIZE, TILE)
-            d = (2 * more / width) * (read(V + AREA, i, j, SIZE, TILE) - 4 * x - turned)
-            d += more * share * read(V + 2 * AREA, i, j, SIZE, TILE)
+            turned = multiply_roughly(V, X, i, j, side, TILE, DEPTH)
+            x = read(X, i, j, side, TILE)
+            d = (2 * more / width) * (read(V + room, i, j, side, TILE) - 4 * x - turned)
+            d += more * share * read(V + 2 * room, i, j, side, TILE)
             x += d
             if SECOND and (step == steps):
-                x = read(V + 3 * AREA, i, j, SIZE, TILE) + x * (1 / AGAIN)
+                x = read(V + 3 * room, i, j, side, TILE) + x * (1 / AGAIN)
                 if ridge != 0:
-                    write(V + 3 * AREA, x, i, j, SIZE, TILE)
+                    write(V + 3 * room, x, i, j, side, TILE)
                     tl.store(sums + matrix * (SUMS * SLOTS) + 6 * SLOTS + t, _total(x * identity(i, j, n, TILE)))
                 else:
                     scale = tl.load(facts + 4 * matrix + 1) / tl.load(facts + 4 * matrix)
                     deliver(out + matrix * n * n, scale * x, i, j, n, TILE)
             else:
-                write(V + 2 * AREA, d, i, j, SIZE, TILE)
-                write_both(new, x, i, j, SIZE, TILE)
+                write(V + 2 * room, d, i, j, side, TILE)
+                write_both(new, x, i, j, side, TILE)
 
 
 @triton.jit
 def again_kernel(
-    scratch, facts, left, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr
+    scratch, facts, left, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """What the first X leaves as the second right side, and the first X for that."""
-    AREA: tl.constexpr = 2 * SIZE * SIZE
-    HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
-    matrix, t = whereabouts(HALF)
+    room = 2 * side * side
+    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    matrix, t = whereabouts(lower_tiles)
     if here(left, matrix):
         centre, _, rate = chebyshev(tl.load(facts + 4 * matrix + 3))
-        V = scratch + matrix * (BUFFERS * AREA)
+        V = scratch + matrix * (BUFFERS * room)
         turn = _steps(rate) + 1
-        X, new = V + (4 + turn % 2) * AREA, V + (5 - turn % 2) * AREA
+        X, new = V + (4 + turn % 2) * room, V + (5 - turn % 2) * room
         i, j = corner(t)
-        turned = multiply(V, X, i, j, SIZE, TILE, DEPTH) + multiply(X, V, i, j, SIZE, TILE, DEPTH)
-        x = read(X, i, j, SIZE, TILE)
-        c = (read(V + AREA, i, j, SIZE, TILE) - 4 * x - turned) * AGAIN
-        write(V + AREA, c, i, j, SIZE, TILE)
-        write(V + 2 * AREA, c / centre, i, j, SIZE, TILE)
-        write(V + 3 * AREA, x, i, j, SIZE, TILE)
-        write_both(new, c / centre, i, j, SIZE, TILE)
+        turned = multiply(V, X, i, j, side, TILE, DEPTH) + multiply(X, V, i, j, side, TILE, DEPTH)
+        x = read(X, i, j, side, TILE)
+        c = (read(V + room, i, j, side, TILE) - 4 * x - turned) * AGAIN
+        write(V + room, c, i, j, side, TILE)
+        write(V + 2 * room, c / centre, i, j, side, TILE)
+        write(V + 3 * room, x, i, j, side, TILE)
+        write_both(new, c / centre, i, j, side, TILE)
 
 
 @triton.jit
 def ridge_kernel(
-    scratch, sums, facts, left, out, n, ridge, SIZE: tl.constexpr, TILE: tl.constexpr, SLOTS: tl.constexpr
+    scratch, sums, facts, left, out, n, ridge, side, TILE: tl.constexpr
 ):  # fmt: skip
     """The result with the ridge's share."""
-    AREA: tl.constexpr = 2 * SIZE * SIZE
-    HALF: tl.constexpr = (SIZE // TILE) * (SIZE // TILE + 1) // 2
-    matrix, t = whereabouts(HALF)
+    room = 2 * side * side
+    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    matrix, t = whereabouts(lower_tiles)
     if here(left, matrix):
         i, j = corner(t)
-        x = read(scratch + matrix * (BUFFERS * AREA) + 3 * AREA, i, j, SIZE, TILE)
-        trace = collect(sums + matrix * (SUMS * SLOTS) + 6 * SLOTS, HALF, SLOTS)
+        x = read(scratch + matrix * (BUFFERS * room) + 3 * room, i, j, side, TILE)
+        trace = collect(sums + matrix * (SUMS * SLOTS) + 6 * SLOTS, lower_tiles)
         x += (ridge / n) * trace * identity(i, j, n, TILE)
         scale = tl.load(facts + 4 * matrix + 1) / tl.load(facts + 4 * matrix)
         deliver(out + matrix * n * n, scale * x, i, j, n, TILE)

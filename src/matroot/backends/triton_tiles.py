@@ -15,6 +15,7 @@ from .triton_kernels import exact_product
 
 BUFFERS = tl.constexpr(6)  # matrices in the scratch of a group
 SUMS = tl.constexpr(7)  # rows of slots for sums, each used for one purpose: a row may be written while another is read
+SLOTS = tl.constexpr(256)  # to a row: tiles of the largest matrix
 LINE = tl.constexpr(32)  # numbers to a cache line: whether a matrix is left, and the counter of a group
 
 
@@ -51,10 +52,10 @@ def lower(t) -> tuple:
 
 
 @triton.jit
-def tile(t, half, TILES: tl.constexpr):
+def tile(t, half, across):
     """The place of tile t of all, or of half of them, and how often it counts in sums."""
     i, j, weight = lower(t)
-    return tl.where(half, i, t // TILES), tl.where(half, j, t % TILES), tl.where(half, weight, 1.0)
+    return tl.where(half, i, t // across), tl.where(half, j, t % across), tl.where(half, weight, 1.0)
 
 
 @triton.jit
@@ -70,33 +71,33 @@ def identity(i, j, n, TILE: tl.constexpr):
 
 
 @triton.jit
-def load(A, i, j, SIZE: tl.constexpr, TILE: tl.constexpr):
+def load(A, i, j, side, TILE: tl.constexpr):
     # Past the first cache, which does not see what other programs write.
     row, column = index(i, j, TILE)
-    return tl.load(A + row * SIZE + column, cache_modifier=".cg")
+    return tl.load(A + row * side + column, cache_modifier=".cg")
 
 
 @triton.jit
-def store(A, x, i, j, half, SIZE: tl.constexpr, TILE: tl.constexpr):
+def store(A, x, i, j, half, side, TILE: tl.constexpr):
     """Write a tile; if only half of them are made, its mirror image too."""
     row, column = index(i, j, TILE)
     if half & (i == j):
         x = 0.5 * x + 0.5 * tl.trans(x)
-    tl.store(A + row * SIZE + column, x)
+    tl.store(A + row * side + column, x)
     if half & (i != j):
         row, column = index(j, i, TILE)
-        tl.store(A + row * SIZE + column, tl.trans(x))
+        tl.store(A + row * side + column, tl.trans(x))
 
 
 @triton.jit
-def product(acc, A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr):
+def product(acc, A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """A tile of A B, added to acc."""
     lane, depth = tl.arange(0, TILE), tl.arange(0, DEPTH)
-    left = A + (i * TILE + lane)[:, None] * SIZE + depth[None, :]
-    right = B + depth[:, None] * SIZE + (j * TILE + lane)[None, :]
-    for k in range(0, SIZE, DEPTH):
+    left = A + (i * TILE + lane)[:, None] * side + depth[None, :]
+    right = B + depth[:, None] * side + (j * TILE + lane)[None, :]
+    for k in range(0, side, DEPTH):
         a = tl.load(left + k, cache_modifier=".cg")
-        b = tl.load(right + k * SIZE, cache_modifier=".cg")
+        b = tl.load(right + k * side, cache_modifier=".cg")
         acc += exact_product(a, b)
     return acc
 
@@ -104,33 +105,33 @@ def product(acc, A, B, i, j, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.c
 @triton.jit
 def polynomial(
     A, Q, i, j, n, s, t, c0, c1, c2,
-    QUADRATIC: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, DEPTH: tl.constexpr,
+    QUADRATIC: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """A tile of B (c0 I + c1 B + c2 Q), B = s t A: the second factor need not be written, nor waited for."""
     acc = tl.zeros((TILE, TILE), tl.float32)
     lane, depth = tl.arange(0, TILE), tl.arange(0, DEPTH)
-    left = A + (i * TILE + lane)[:, None] * SIZE + depth[None, :]
-    place = depth[:, None] * SIZE + (j * TILE + lane)[None, :]
-    for k in range(0, SIZE, DEPTH):
+    left = A + (i * TILE + lane)[:, None] * side + depth[None, :]
+    place = depth[:, None] * side + (j * TILE + lane)[None, :]
+    for k in range(0, side, DEPTH):
         row, column = k + depth[:, None], (j * TILE + lane)[None, :]
         a = tl.load(left + k, cache_modifier=".cg") * s * t
-        b = c1 * (tl.load(A + place + k * SIZE, cache_modifier=".cg") * s * t)
+        b = c1 * (tl.load(A + place + k * side, cache_modifier=".cg") * s * t)
         b += tl.where((row == column) & (row < n), c0, 0.0)
         if QUADRATIC:
-            b += c2 * tl.load(Q + place + k * SIZE, cache_modifier=".cg")
+            b += c2 * tl.load(Q + place + k * side, cache_modifier=".cg")
         acc += exact_product(a, b)
     return acc
 
 
 @triton.jit
-def slots(sums, count, SLOTS: tl.constexpr):
+def slots(sums, count):
     slot = tl.arange(0, SLOTS)
     return tl.load(sums + slot, slot < count, 0.0, cache_modifier=".cg")
 
 
 @triton.jit
-def collect(sums, count, SLOTS: tl.constexpr):
-    return tl.sum(slots(sums, count, SLOTS), 0)
+def collect(sums, count):
+    return tl.sum(slots(sums, count), 0)
 
 
 @triton.jit

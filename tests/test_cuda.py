@@ -243,16 +243,13 @@ def test_bad_matrices_in_groups_harm_no_other(n):
 @pytest.mark.parametrize("kappa", [1e2, 1e4, 1e6])
 @pytest.mark.parametrize("n", [64, 128, 256])
 def test_fused_accuracy_at_any_condition(kind, kappa, n):
-    """Within twice what plain PyTorch reaches on the same matrices, or twenty times u sqrt(kappa).
-
-    Tensor cores do not round sums as float32 does, which one eigenvalue far above all others makes visible.
-    """
+    """Within twice what plain PyTorch reaches on the same matrices, or four times u sqrt(kappa)."""
     A = torch.stack([with_eigenvalues(spectrum(kind, n, kappa), seed, torch.float32) for seed in range(4)])
     X, Y = A.cuda().requires_grad_(), A.cuda().requires_grad_()
     S, T = matroot.sqrtm(X), matroot.sqrtm(Y, "minimax", gradient="krylov")
     true = exact_root(A)
     floor = 6e-8 * kappa**0.5
-    assert error(S.detach().cpu(), true) < max(2 * error(T.detach().cpu(), true), 20 * floor)
+    assert error(S.detach().cpu(), true) < max(2 * error(T.detach().cpu(), true), 4 * floor)
     (gradient,) = torch.autograd.grad(S.sum(), X)
     assert error(gradient.cpu(), exact_gradient(A, torch.ones_like(A))) < 10 * 6e-8 * kappa
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from ..timing import reason, seconds
 
 FEWEST = 3
-"""Turns of every contestant, however slow."""
+"""Turns of every contestant but those that take many times their patience: two then."""
 
 BRIEF = 0.1
 """Seconds under which a call finds the caches as others left them: it is repeated, and only then measured."""
@@ -18,7 +18,8 @@ def take_turns(
     """Seconds of every contestant, and why some have none.
 
     The order is reversed after each round, so that drift hits all alike. A first round, which compiles what there is to
-    compile, does not count. Who has used up ``patience`` seconds stops after three turns; who fails is out.
+    compile, does not count. Who has used up ``patience`` seconds stops after three turns, after two if that was four
+    times over; who fails is out.
     """
     laps: dict[str, list[float]] = {name: [] for name in works}
     failures: dict[str, str] = {}
@@ -26,7 +27,8 @@ def take_turns(
     order = list(works)
     for turn in range(rounds + 1):
         for name in order:
-            if name in failures or (turn > FEWEST and spent[name] > patience):
+            fewest = FEWEST if spent[name] < 4 * patience else FEWEST - 1
+            if name in failures or (turn > fewest and spent[name] > patience):
                 continue
             start = time.perf_counter()
             try:

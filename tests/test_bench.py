@@ -370,11 +370,12 @@ def clock(monkeypatch):
     return Work
 
 
-def test_slow_contestants_have_three_turns_and_quick_ones_all(clock):
-    works = {"slow": clock(20.0), "quick": clock(0.01)}
+def test_slow_contestants_have_few_turns_and_quick_ones_all(clock):
+    works = {"slowest": clock(20.0), "slow": clock(1.5), "quick": clock(0.01)}
     laps, failures = turns.take_turns(works, 8, "cpu", 1.0)
-    assert laps == {"slow": pytest.approx([20.0] * 3), "quick": pytest.approx([0.01] * 24)}
-    assert works["slow"].calls == 4
+    times = {"slowest": [20.0] * 2, "slow": [1.5] * 3, "quick": [0.01] * 24}
+    assert laps == {name: pytest.approx(seconds) for name, seconds in times.items()}
+    assert (works["slowest"].calls, works["slow"].calls) == (3, 4)
     assert not failures
 
 

@@ -102,6 +102,8 @@ def on_chip(n: int) -> dict[str, int]:
 
 def _with_cheap(n: int, cuda: bool) -> dict[str, Any]:
     """And how products for corrections are made. ("tf32" gave NaN for odd n below 16 with Triton 3.6.)"""
+    if not cuda:
+        return on_chip(n) | {"CHEAP": "ieee"}
     # With fewer registers more programs fit on a multiprocessor; it is not worth it for other sizes.
-    fewer = {"maxnreg": 128} if cuda and 16 < n <= 32 else {}
-    return on_chip(n) | {"CHEAP": "bf16x3" if cuda else "ieee"} | fewer
+    fewer = {"maxnreg": 112 if n <= 16 else 128} if n <= 32 else {}
+    return on_chip(n) | {"CHEAP": "bf16x3"} | fewer

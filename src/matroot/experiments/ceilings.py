@@ -73,8 +73,8 @@ def floors(batch: int, n: int, products: float, found: Ceilings) -> dict[str, fl
 
 
 def launches(n: int) -> int:
-    """Kernels in a step: large matrices take one for every product."""
-    return 2 if n <= 64 else 27
+    """Kernels in a step: above 64 some are for what is not easy, above 128 there is one for every product."""
+    return 2 if n <= 64 else 4 if n <= 128 else 26
 
 
 def work_of(batch: int, n: int, products: float) -> tuple[float, float]:

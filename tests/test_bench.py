@@ -27,6 +27,7 @@ from matroot.experiments.bench import (
 )
 from matroot.experiments.bench.cases import Case, Group, Outcome, Settings
 from matroot.experiments.bench.format import read as checked
+from matroot.methods import Eigen, Minimax
 
 QUICK = Settings(quick=True)
 FILE = "bench-cpu-float32.json"
@@ -115,14 +116,24 @@ def test_ctrl_c_loses_the_running_group_only(tmp_path, capsys):
     assert fake.measured == ["three"]
 
 
-def test_a_wrong_answer_fails_at_the_end_and_again_when_resumed(tmp_path, capsys):
+def test_a_wrong_answer_fails_at_the_end_and_is_measured_again_when_resumed(tmp_path, capsys):
     fake = Fake(one=Outcome(errors={"root": 0.5, "free": 9.0}, bounds={"root": 1e-3}))
     for _ in range(2):
         assert fake.run(tmp_path) == 1
         said = capsys.readouterr().err
         assert "fake: one k=1: wrong answer: root error 5.00e-01 above 1.00e-03" in said
         assert "1 of 4 cases" in said
-    assert fake.measured == ["one", "two", "three"]
+    assert fake.measured == ["one", "two", "three", "one"]
+    assert Fake().run(tmp_path) == 0
+
+
+@pytest.mark.parametrize(("n", "times"), [(10, 30), (200, 400)])
+def test_decompositions_may_be_off_by_more_the_larger_the_matrix(n, times):
+    values = torch.ones(1, n, dtype=torch.float64)
+    assert theory.value_bound(Eigen(), values, 1e-7) == pytest.approx(times * 1e-7)
+    assert theory.gradient_bound(Eigen(), values, 1e-7) == pytest.approx(times * 1e-7)
+    for bound in (theory.value_bound(Minimax(), values, 1e-7), theory.gradient_bound(None, values, 1e-7)):
+        assert bound == pytest.approx(30e-7)
 
 
 def test_nan_is_a_wrong_answer_and_written_as_null(tmp_path):

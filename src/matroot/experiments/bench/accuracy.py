@@ -53,7 +53,7 @@ def _outcome(A: torch.Tensor, G: torch.Tensor, values: torch.Tensor, name: str, 
     bounds = {"root": value_bound(choice["method"], values, eps), "inverse": None, "root_gradient": None}
     bounds["inverse"] = value_bound(choice["method"], values, eps, inverse=True)
     if name in CONVERGED:
-        bounds["root_gradient"] = bounds["inverse_gradient"] = gradient_bound(values, eps)
+        bounds["root_gradient"] = bounds["inverse_gradient"] = gradient_bound(choice["method"], values, eps)
     kept = {key: bound for key, bound in bounds.items() if bound is not None}
     # None is no number here where a bound says there should be one.
     errors = {key: float("nan") if value is None and key in kept else value for key, value in errors.items()}

@@ -67,7 +67,7 @@ def _bound(
     gradient: Gradient, values: Tensor, U: Tensor, G: Tensor, true: Tensor, eps: float, inverse: bool
 ) -> float | None:
     """What the rule's own truncation makes of the error, and rounding on top; None for unrolled iterations."""
-    rounding = gradient_bound(values.cpu(), eps)
+    rounding = gradient_bound(None, values.cpu(), eps)
     if isinstance(gradient, Unrolled) or rounding is None:
         return None
     if not isinstance(gradient, Lyapunov):

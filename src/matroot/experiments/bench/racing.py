@@ -112,7 +112,7 @@ class Exact:
             bounds[name] = value_bound(contestant.method, self.values, eps, inverse)
         errors["gradient"] = None if gradient is None else worst(gradient, self.gradient)
         if contestant.exact:
-            bounds["gradient"] = gradient_bound(self.values, eps)
+            bounds["gradient"] = gradient_bound(contestant.method, self.values, eps)
         return errors, {name: bound for name, bound in bounds.items() if bound is not None}
 
 

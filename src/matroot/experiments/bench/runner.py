@@ -27,11 +27,11 @@ def run(
 ) -> int:
     """Measure the named suites, all if none is named, and write DIR/bench-<device>-<dtype>.json after every group.
 
-    Cases that are in the file are not measured again unless ``fresh``; a group of which one is missing or failed is,
-    whole.
+    Cases that are in the file are not measured again unless ``fresh``; a group of which one is missing, wrong or failed
+    is, whole.
 
-    Returns the exit status: 0; 1 if an error is above its bound or a case failed, also in an earlier run; 2 if the
-    device is missing or the file cannot be used or written, and then nothing is overwritten; 130 after Ctrl-C.
+    Returns the exit status: 0; 1 if an error is above its bound or a case failed; 2 if the device is missing or the
+    file cannot be used or written, and then nothing is overwritten; 130 after Ctrl-C.
     """
     console = console or Console(highlight=False)
     path = path_of(folder, settings)
@@ -45,7 +45,7 @@ def run(
         return _fail(error)
     groups = [group for name in dict.fromkeys(names or suites) for group in suites[name](settings)]
     cases: list[Record] = content["cases"]
-    known = {(case["suite"], case["case"]) for case in cases if not (case["note"] or "").startswith(FAILED)}
+    known = {(case["suite"], case["case"]) for case in cases if not _is_bad(case)}
     missing = [group for group in groups if not {(case.suite, case.name) for case in group.cases} <= known]
     if len(missing) < len(groups):
         _say(console, f"going on with {path}: {len(groups) - len(missing)} of {len(groups)} groups are there")
@@ -104,14 +104,20 @@ def _title(group: Group) -> str:
     return " ".join((f"{first.suite}:", what, *common))
 
 
+def _is_bad(case: Record) -> bool:
+    return (case["note"] or "").startswith((WRONG, FAILED))
+
+
 def _finish(cases: Sequence[Record], path: Path, console: Console) -> int:
     """Say what there is, and loudly what is wrong."""
     _say(console, f"{len(cases)} cases in {path}")
-    bad = [case for case in cases if (case["note"] or "").startswith((WRONG, FAILED))]
+    bad = [case for case in cases if _is_bad(case)]
     for case in bad:
         print(f"{case['suite']}: {case['case']}: {case['note']}", file=sys.stderr)
     if bad:
-        print(f"{len(bad)} of {len(cases)} cases are wrong or failed; --fresh measures all again", file=sys.stderr)
+        print(
+            f"{len(bad)} of {len(cases)} cases are wrong or failed; the next run measures them again", file=sys.stderr
+        )
     return 1 if bad else 0
 
 

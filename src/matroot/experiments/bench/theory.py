@@ -11,6 +11,9 @@ from ...methods import Eigen, Method, Minimax, NewtonSchulz, Pade, Taylor
 ROUNDING = 30
 """Converged methods err by a small multiple of eps times a condition number: at most 6 in the committed accuracy."""
 
+DECOMPOSED = 2
+"""Multiples of n eps that an eigendecomposition may be off instead where that is more: one on a GPU, seen."""
+
 TRUNCATED = 2000
 """Multiples of eps that truncated ones may add: Pade's polynomials lose 4^degree."""
 
@@ -45,7 +48,7 @@ def value_bound(method: Method | None, values: Tensor, eps: float, inverse: bool
     if inverse and not eps * condition < 0.01:
         return None
     if isinstance(method, Eigen | Minimax):
-        return ROUNDING * eps * (condition if inverse else math.sqrt(min(condition, 1 / eps)))
+        return _rounding(method, values) * eps * (condition if inverse else math.sqrt(min(condition, 1 / eps)))
     if not isinstance(method, Taylor | Pade | NewtonSchulz):
         return None
     if isinstance(method, NewtonSchulz) and method.iterations > STABLE:
@@ -69,10 +72,10 @@ def whitening_bound(method: Method | None, values: Tensor, eps: float) -> float 
     return 1.05 * (approximant(method, x, inverse=True) * x.sqrt() - 1).abs().mean().item() + TRUNCATED * eps
 
 
-def gradient_bound(values: Tensor, eps: float) -> float | None:
+def gradient_bound(method: Method | None, values: Tensor, eps: float) -> float | None:
     """The largest relative error of an exact gradient; None where rounding makes the matrices singular."""
     condition = _condition(values)
-    return ROUNDING * eps * condition if eps * condition < 0.01 else None
+    return _rounding(method, values) * eps * condition if eps * condition < 0.01 else None
 
 
 def lyapunov_factor(values: Tensor, iterations: int) -> Tensor:
@@ -89,6 +92,10 @@ def lyapunov_factor(values: Tensor, iterations: int) -> Tensor:
         c = 0.5 * c * (3 - i * i + i * j - j * j)
         b = 0.5 * b * (3 - b * b)
     return 0.5 * c
+
+
+def _rounding(method: Method | None, values: Tensor) -> float:
+    return max(ROUNDING, DECOMPOSED * values.shape[-1]) if isinstance(method, Eigen) else ROUNDING
 
 
 def _condition(values: Tensor) -> float:

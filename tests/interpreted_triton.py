@@ -51,11 +51,11 @@ def test_any_condition(kind, condition):
     assert error(triton_roots.solve(S, R, G, None, 0.0), exact_gradient(A, G)) < EPS * condition
 
 
-@pytest.mark.parametrize("n", [6, 16, 48])
-@pytest.mark.parametrize("condition", [20, 40, 100, 200])
-def test_nearly_easy(n, condition):
+@pytest.mark.parametrize("n", [6, 16, 48, 100])
+@pytest.mark.parametrize("samples", [2, 1.5, 1.3])
+def test_nearly_easy(n, samples):
     """Matrices that take another step, or only look easy."""
-    A, G = with_spectrum("log", 2, n, condition).float(), symmetric(2, n).float()
+    A, G = wishart(2, n, samples=int(samples * n)).float(), symmetric(2, n).float()
     S, R = roots(A)
     assert error(S, exact_root(A)) < 20 * EPS
     assert error(R, exact_inverse_root(A)) < 40 * EPS

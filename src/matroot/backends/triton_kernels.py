@@ -94,8 +94,8 @@ def _share(m1, m2):
 
 @triton.jit
 def looks_easy(m1, m2, n):
-    """Whether three steps may be enough for eigenvalues of these means: few do not spread as far as many."""
-    return _share(m1, m2) > tl.where(n <= 32, 0.5, 0.6)
+    """Whether few steps may be enough for eigenvalues of these means: few of them do not spread as far as many."""
+    return _share(m1, m2) > tl.where(n <= 32, 0.5, tl.where(n <= 128, 0.55, 0.6))
 
 
 @triton.jit

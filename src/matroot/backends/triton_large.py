@@ -5,7 +5,7 @@ others are left for a launch at the end in which groups of programs share a matr
 waits to learn which are which.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -15,7 +15,7 @@ from torch import Tensor
 from . import triton_streamed_roots as streamed
 from . import triton_streamed_solve as streamed_solve
 from . import triton_tiles as tiles
-from .triton_launch import Row, at, launch, on_device
+from .triton_launch import Row, at, launch_known, on_device
 from .triton_middle import easy_roots_kernel, easy_solve_kernel
 from .triton_planes import BUFFERS, SUMS
 from .triton_roots import Schedules
@@ -32,42 +32,47 @@ _TAYLOR = (0.0, 0.5, 0.375, 0.3125, 0.2734375)
 """Of (1 - e)^(-1/2) - 1 in powers of e."""
 
 
-def roots(A: Tensor, S: Tensor, R: Tensor, ridge: float, widest: float, schedules: Schedules) -> None:
+def roots(
+    A: Tensor, S: Tensor, R: Tensor, ridge: float, widest: float, schedules: Callable[[], Schedules], key: tuple
+) -> None:
     """Roots into S and inverse roots into R of the symmetric parts of ``A`` (k, n, n)."""
     n, strides = A.shape[-1], A.stride()
     left = _marks(A)
-    table = on_device(A.device, schedules)
+    table, easy_table = _tables(A.device, schedules)
     with at(A.device):
         if n <= _MIDDLE and _has_room(A.device):
             arguments = (A, S, R, left, table, n, *strides, ridge)
-            launch(easy_roots_kernel, (len(A), 1, 1), arguments, _ON_CHIP, strides)
+            launch_known(easy_roots_kernel, (len(A), 1, 1), arguments, _ON_CHIP, key)
         else:
             for part in _parts(A):
-                _streamed_roots(A[part], S[part], R[part], left[part], ridge, schedules)
+                _streamed_roots(A[part], S[part], R[part], left[part], easy_table, ridge, key)
         grid, memory, options = _groups(A, left)
-        launch(tiled_roots_kernel, grid, (A, S, R, table, *memory, n, *strides, ridge, widest), options, strides)
+        arguments = (A, S, R, table, *memory, n, *strides, ridge, widest)
+        launch_known(tiled_roots_kernel, grid, arguments, options, key)
 
 
-def solve(S: Tensor, R: Tensor, GS: Tensor, GR: Tensor, out: Tensor, ridge: float, has: dict[str, bool]) -> None:
+def solve(
+    S: Tensor, R: Tensor, GS: Tensor, GR: Tensor, out: Tensor, ridge: float, has: dict[str, bool], key: tuple
+) -> None:
     """X with S X + X S = GS - R GR R and the ridge's share into ``out``, of what is there of GS and GR."""
     n = S.shape[-1]
     left = _marks(S)
     with at(S.device):
         if n <= _MIDDLE and _has_room(S.device):
-            launch(easy_solve_kernel, (len(S), 1, 1), (S, R, GS, GR, out, left, n, ridge), has | _ON_CHIP)
+            arguments = (S, R, GS, GR, out, left, n, ridge)
+            launch_known(easy_solve_kernel, (len(S), 1, 1), arguments, has | _ON_CHIP, key)
         else:
             for part in _parts(S):
-                _streamed_solve(S[part], R[part], GS[part], GR[part], out[part], left[part], ridge, has)
+                _streamed_solve(S[part], R[part], GS[part], GR[part], out[part], left[part], ridge, has, key)
         grid, memory, options = _groups(S, left)
-        launch(tiled_smith_kernel, grid, (S, R, GS, GR, out, *memory, n, ridge), has | options)
+        launch_known(tiled_smith_kernel, grid, (S, R, GS, GR, out, *memory, n, ridge), has | options, key)
 
 
-def _streamed_roots(A: Tensor, S: Tensor, R: Tensor, left: Tensor, ridge: float, schedules: Schedules) -> None:
+def _streamed_roots(A: Tensor, S: Tensor, R: Tensor, left: Tensor, table: Tensor, ridge: float, key: tuple) -> None:
     n, strides = A.shape[-1], A.stride()
     scratch, sums, half, _, options = _planes(A)
     facts = _numbers(A, 2)
-    table = on_device(A.device, _steps(schedules))
-    row = Row(options, (A, left, S, R), n, strides)
+    row = Row(options, A.device, key)
     row.launch(streamed.scale_kernel, half, (A, scratch, facts, left, n, *strides, ridge))
     row.launch(streamed.square_kernel, half, (scratch, sums, left))
     row.launch(streamed.start_kernel, half, (scratch, sums, facts, left, table, n))
@@ -79,13 +84,21 @@ def _streamed_roots(A: Tensor, S: Tensor, R: Tensor, left: Tensor, ridge: float,
 
 
 def _streamed_solve(
-    S: Tensor, R: Tensor, GS: Tensor, GR: Tensor, out: Tensor, left: Tensor, ridge: float, has: dict[str, bool]
+    S: Tensor,
+    R: Tensor,
+    GS: Tensor,
+    GR: Tensor,
+    out: Tensor,
+    left: Tensor,
+    ridge: float,
+    has: dict[str, bool],
+    key: tuple,
 ) -> None:
     n = S.shape[-1]
     scratch, sums, half, full, options = _planes(S)
     facts = _numbers(S, 4)
     given = (S, R, GS, GR)
-    row = Row(options, (*given, left, out), n)
+    row = Row(options, S.device, key)
     row.launch(streamed_solve.measure_kernel, half, (*given, sums, n), **has)
     row.launch(streamed_solve.prepare_kernel, half, (*given, scratch, sums, facts, left, n), **has)
     if has["HAS_R"]:
@@ -104,12 +117,17 @@ def _streamed_solve(
 
 
 @cache
+def _tables(device: torch.device, schedules: Callable[[], Schedules]) -> tuple[Tensor, Tensor]:
+    """All schedules, and that of easy matrices where there is a launch for every product."""
+    return on_device(device, schedules()), on_device(device, _steps(schedules()))
+
+
+@cache
 def _has_room(device: torch.device) -> bool:
     """Whether a multiprocessor has the shared memory for kernels on chip."""
     return device.type != "cuda" or torch.cuda.get_device_properties(device).shared_memory_per_block_optin >= 227 << 10
 
 
-@cache
 def _steps(schedules: Schedules) -> Schedules:
     """The first schedule for easy matrices: its first step, then corrections in powers of I - M, the last Taylor's."""
     first, (c0, c1, c2, c3, c4), *_ = schedules[0]
@@ -122,9 +140,9 @@ def _padded(n: int, tile: int) -> int:
 
 
 def _parts(A: Tensor) -> Iterator[slice]:
-    """Parts of the batch, so that the scratch of each is not too large; they begin where memory is aligned for it."""
+    """Parts of the batch, so that the scratch of each is not too large; all begin where memory is as aligned."""
     side = _padded(A.shape[-1], _TILE)
-    count = max(4, _SCRATCH // (4 * BUFFERS.value * side * side) // 4 * 4)
+    count = max(8, _SCRATCH // (4 * BUFFERS.value * side * side) // 8 * 8)
     return (slice(start, start + count) for start in range(0, len(A), count))
 
 
@@ -166,29 +184,27 @@ _CACHE = 40 << 20
 def _groups(A: Tensor, left: Tensor) -> tuple[tuple[int, int, int], tuple[Any, ...], dict[str, Any]]:
     """Grid, memory and options of a launch in which groups of programs share matrices."""
     batch, n = A.shape[:2]
-    tile = 32 if n <= 128 else 64  # of the size alone, so that results do not depend on the batch
-    side = _padded(n, tile)
-    across = side // tile
-    programs = _resident(A.device)
+    options = _in_groups(n)
+    side, tile = options["side"], options["TILE"]
     cached = _CACHE // (4 * tiles.BUFFERS.value * side * side)
-    group, groups = _shape(across, batch, programs, cached) if A.is_cuda else (1, 1)
-    memory = (
-        torch.empty(groups, tiles.BUFFERS.value, side, side, dtype=torch.float32, device=A.device),
-        torch.empty(groups, tiles.SUMS.value, tiles.SLOTS.value, dtype=torch.float32, device=A.device),
-        left,
-        batch,
-        groups,
-        group,
-    )
-    options = {
-        "side": side,
+    group, groups = _shape(side // tile, batch, _resident(A.device), cached) if A.is_cuda else (1, 1)
+    scratch = torch.empty(groups, tiles.BUFFERS.value, side, side, dtype=torch.float32, device=A.device)
+    sums = torch.empty(groups, tiles.SUMS.value, tiles.SLOTS.value, dtype=torch.float32, device=A.device)
+    return (groups * group, 1, 1), (scratch, sums, left, batch, groups, group), options
+
+
+@cache
+def _in_groups(n: int) -> dict[str, Any]:
+    """Options of that launch, of the size alone, so that results do not depend on the batch."""
+    tile = 32 if n <= 128 else 64
+    return {
+        "side": _padded(n, tile),
         "TILE": tile,
         "DEPTH": 32,
         "num_warps": 4,
         "num_stages": 3,
         "launch_cooperative_grid": True,  # programs wait for each other: all must be there
     }
-    return (groups * group, 1, 1), memory, options
 
 
 @cache

@@ -49,28 +49,28 @@ def launch_known(kernel: Any, grid: tuple[int, int, int], arguments: tuple, opti
 class Row:
     """Launches one after another for the same tensors of a caller: what their code was compiled for is looked up once.
 
-    ``options`` are those of all kernels that know them, ``given`` the caller's tensors, ``more`` as for ``launch``. All
-    other tensors that kernels are launched with must be new.
+    ``options`` are those of all kernels that know them, ``key`` implies what else code is compiled for, as for
+    ``launch_known``.
     """
 
-    _known: ClassVar[dict[tuple, tuple[Any, tuple]]] = {}
+    _known: ClassVar[dict[tuple, dict[tuple, tuple[Any, tuple]]]] = {}
 
-    def __init__(self, options: dict[str, Any], given: tuple[Tensor, ...], *more: object) -> None:
-        self.options = options
-        layouts = tuple((tensor.dtype, tensor.data_ptr() % 16 == 0) for tensor in given)
-        self.key = (given[0].device, layouts, tuple(options.values()), *more)
+    def __init__(self, options: dict[str, Any], device: torch.device, key: tuple) -> None:
+        self.options, self.key = options, key
+        self.known = self._known.setdefault((device, *options.values(), key), {})
+        self.stream = torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else None
 
     def launch(self, kernel: Any, programs: int, arguments: tuple, **options: Any) -> None:
-        key = (id(kernel), *options.values(), self.key)
-        compiled, constants = self._known.get(key, (None, ()))
+        key = (id(kernel), *options.values())
+        compiled, constants = self.known.get(key, (None, ()))
         if compiled is not None:
-            compiled[programs, 1, 1](*arguments, *constants)
+            compiled[programs, 1, 1](*arguments, *constants, stream=self.stream)
             return
         known = self.options | options
         wanted = {name: known[name] for name in kernel.arg_names[len(arguments) :]}
         warps = {"num_warps": 4, "num_stages": 3}
-        compiled = launch(kernel, (programs, 1, 1), arguments, wanted | warps, self.key)
-        self._known[key] = compiled, tuple(wanted.values())
+        compiled = launch_known(kernel, (programs, 1, 1), arguments, wanted | warps, (*wanted.values(), self.key))
+        self.known[key] = compiled, tuple(wanted.values())
 
 
 @cache

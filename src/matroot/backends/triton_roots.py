@@ -38,15 +38,14 @@ def roots(A: Tensor, ridge: float, schedules: Callable[[], Schedules]) -> tuple[
     n, strides = A.shape[-1], A.stride()
     S = torch.empty_like(A, dtype=torch.float32, memory_format=torch.contiguous_format)
     R = torch.empty_like(S)
+    key = (n, A.dtype, strides, A.data_ptr() % 16 == 0)
     if n > _ON_CHIP:
         from .triton_large import roots as large_roots
 
-        large_roots(A, S, R, ridge, widest(n, A.dtype), schedules())
+        large_roots(A, S, R, ridge, widest(n, A.dtype), schedules, key)
     else:
         kernel, table, most, options = _for_roots(A.device, n, A.dtype, schedules)
-        arguments = (A, S, R, table, n, *strides, ridge, most)
-        key = (n, A.dtype, strides, A.data_ptr() % 16 == 0)
-        launch_known(kernel, (A.shape[0], 1, 1), arguments, options, key)
+        launch_known(kernel, (A.shape[0], 1, 1), (A, S, R, table, n, *strides, ridge, most), options, key)
     return S, R
 
 
@@ -57,13 +56,13 @@ def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: flo
     has = {"HAS_S": GS is not None, "HAS_R": GR is not None}
     GS = S if GS is None else GS.contiguous()
     GR = S if GR is None else GR.contiguous()
+    key = (n, *has.values(), *[T.data_ptr() % 16 == 0 for T in (S, R, GS, GR)])
     if n > _ON_CHIP:
         from .triton_large import solve as large_solve
 
-        large_solve(S, R, GS, GR, out, ridge, has)
+        large_solve(S, R, GS, GR, out, ridge, has, key)
     else:
         kernel, options = _for_solve(n, S.is_cuda, *has.values())
-        key = (n, *has.values(), *[T.data_ptr() % 16 == 0 for T in (S, R, GS, GR)])
         launch_known(kernel, (S.shape[0], 1, 1), (S, R, GS, GR, out, n, ridge), options, key)
     return out
 

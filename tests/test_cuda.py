@@ -10,6 +10,7 @@ import matroot
 from matroot.backends import eager
 from matroot.nn import CovariancePool, DecorrelatedBatchNorm2d
 
+from .cuda_graphs import assert_graph_repeats
 from .matrices import (
     FUNCTIONS,
     error,
@@ -259,19 +260,9 @@ def test_fused_kernels_in_a_graph_repeat_bit_for_bit(n):
     A = wishart(16, n, dtype=torch.float32).cuda().requires_grad_()
 
     def step():
-        return torch.autograd.grad(matroot.invsqrtm(A).sum(), A)[0]
+        return torch.autograd.grad(matroot.invsqrtm(A).sum(), A)
 
-    expected = step()
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        step()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        captured = step()
-    for _ in range(3):
-        graph.replay()
-        assert torch.equal(captured, expected)
+    assert_graph_repeats(step, step())
 
 
 def test_second_derivative_through_the_kernel():
@@ -388,19 +379,9 @@ def test_paper_kernels_in_a_graph_repeat_bit_for_bit():
     A = wishart(16, 48, dtype=torch.float32).cuda().requires_grad_()
 
     def step():
-        return torch.autograd.grad(matroot.invsqrtm(A, "pade").sum(), A)[0]
+        return torch.autograd.grad(matroot.invsqrtm(A, "pade").sum(), A)
 
-    expected = step()
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        step()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        captured = step()
-    for _ in range(3):
-        graph.replay()
-        assert torch.equal(captured, expected)
+    assert_graph_repeats(step, step())
 
 
 # --- layers --------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import torch
 from matroot.backends import triton_features
 from matroot.nn import DecorrelatedBatchNorm1d, DecorrelatedBatchNorm2d, _whitening_step
 
+from ..cuda_graphs import assert_graph_repeats
 from ..matrices import error
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -127,17 +128,7 @@ def test_the_same_again_in_a_graph_and_without_waiting():
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert all(torch.equal(a, b) for a, b in zip(again, expected, strict=True))
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        step()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        captured = step()
-    for _ in range(3):
-        graph.replay()
-        assert all(torch.equal(a, b) for a, b in zip(captured, expected, strict=True))
+    assert_graph_repeats(step, expected)
 
 
 def test_few_kernels():

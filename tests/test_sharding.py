@@ -1,6 +1,7 @@
 """DTensors: batch-sharded input stays sharded, values and gradients as on one rank."""
 
-import socket
+import os
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,15 +15,9 @@ import matroot
 from .matrices import wishart
 
 
-def _free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def _on_each_rank(rank: int, world: int, port: int) -> None:
+def _on_each_rank(rank: int, world: int, path: Path) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=world)
+    dist.init_process_group("gloo", init_method=f"file://{path}", rank=rank, world_size=world)
     try:
         mesh = init_device_mesh("cpu", (world,))
         for batch in (4, 3):  # evenly and unevenly divided
@@ -34,6 +29,7 @@ def _on_each_rank(rank: int, world: int, port: int) -> None:
             matroot.sqrtm(distribute_tensor(wishart(4, 4), mesh, [Shard(1)]))
     finally:
         dist.destroy_process_group()
+    os._exit(0)  # in an orderly exit a thread that PyTorch leaves behind may abort the process
 
 
 def _check(A, G, mesh, placement, choice) -> None:
@@ -51,5 +47,5 @@ def _check(A, G, mesh, placement, choice) -> None:
 
 
 @pytest.mark.parametrize("world", [2])
-def test_sharded_batches(world):
-    mp.spawn(_on_each_rank, (world, _free_port()), nprocs=world)
+def test_sharded_batches(world, tmp_path):
+    mp.spawn(_on_each_rank, (world, tmp_path / "rendezvous"), nprocs=world)

@@ -11,6 +11,7 @@ import torch
 import matroot
 from matroot.backends import triton_roots
 from matroot.backends.triton_launch import Row, launch
+from matroot.methods.minimax import kernel_schedules
 
 ROOT = Path(__file__).parent.parent
 
@@ -102,3 +103,43 @@ def test_a_row_of_launches_compiles_once_for_a_layout():
         Row(options, device, (key,)).launch(kernel, 3, (torch.zeros(4), 0), LAST=last)
         assert len(kernel.first) == compiled + 1
     assert len(kernel.again) == 1
+
+
+@pytest.mark.parametrize("n", [100, 200])
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_later_launches_take_what_the_first_ones_did(n, ridge, monkeypatch):
+    """Past the dispatcher arguments go by place; nothing but a GPU would notice one that is missing or elsewhere."""
+    pytest.importorskip("triton")
+    from matroot.backends import triton_large, triton_streamed_roots, triton_streamed_solve
+
+    calls = []
+
+    class Kernel:
+        def __init__(self, name, arg_names):
+            self.name, self.arg_names = name, arg_names
+
+        def __getitem__(self, grid):
+            def call(*arguments, **options):
+                named = dict(zip(self.arg_names, arguments, strict=False))
+                named |= {name: value for name, value in options.items() if name in self.arg_names}
+                assert len(arguments) + len(named.keys() & options.keys()) == len(self.arg_names) == len(named)
+                seen = {name: getattr(value, "shape", value) for name, value in named.items()}
+                calls.append((self.name, grid, seen))
+                return self
+
+            return call
+
+    for module in (triton_large, triton_streamed_roots, triton_streamed_solve):
+        for name, kernel in [*vars(module).items()]:
+            if name.endswith("_kernel"):
+                monkeypatch.setattr(module, name, Kernel(name, kernel.arg_names))
+    A = torch.zeros(3, n, n)
+    rounds = []
+    for _ in range(2):
+        calls.clear()
+        S, R = triton_roots.roots(A, ridge, kernel_schedules)
+        for GS, GR in ((A, None), (None, A), (A, A)):
+            triton_roots.solve(S, R, GS, GR, ridge)
+        rounds.append([*calls])
+    assert rounds[0] == rounds[1]
+    assert len(rounds[0]) == (8 if n == 100 else 12 + 3 * 14 + 4 + (3 if ridge else 0))

@@ -6,15 +6,12 @@ cores, which then take their factors from memory as they are.
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
 
-import os
-
 import triton
 import triton.language as tl
 
 from .triton_kernels import LOW, _total, halves
 from .triton_tiles import LINE, SLOTS, index, octave, slots
 
-MODE = tl.constexpr(int(os.environ.get("MODE", "0")))
 BUFFERS = tl.constexpr(6)  # matrices in the scratch of a matrix
 SUMS = tl.constexpr(7)  # rows of slots for sums of tiles
 
@@ -23,6 +20,13 @@ SUMS = tl.constexpr(7)  # rows of slots for sums of tiles
 def whereabouts(count) -> tuple:
     """The matrix and the tile of this program, given how many tiles a matrix has."""
     return (tl.program_id(0) // count).to(tl.int64), tl.program_id(0) % count
+
+
+@triton.jit
+def extent(side, TILE: tl.constexpr) -> tuple:
+    """Half numbers a matrix takes in the scratch, and its tiles on and below the diagonal."""
+    across = side // TILE
+    return 2 * side * side, across * (across + 1) // 2
 
 
 @triton.jit

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from .triton_kernels import SHARP, _total, bound_around_mean, looks_easy
-from .triton_planes import BUFFERS, SUMS, here, multiply, read, whereabouts, write_both
+from .triton_planes import BUFFERS, SUMS, extent, here, multiply, read, whereabouts, write_both
 from .triton_tiles import SLOTS, collect, corner, deliver, identity, leave, lower, octave, twice
 
 LANES = tl.constexpr(1024)
@@ -26,8 +26,7 @@ def scale_kernel(
     side, TILE: tl.constexpr,
 ):  # fmt: skip
     """X, of mean eigenvalue one to two, with the ridge; the identity for what cannot be scaled so."""
-    room = 2 * side * side
-    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    room, lower_tiles = extent(side, TILE)
     matrix, t = whereabouts(lower_tiles)
     source = A + matrix * stride_batch
     lane = tl.arange(0, LANES)
@@ -50,8 +49,7 @@ def scale_kernel(
 @triton.jit
 def square_kernel(scratch, sums, left, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """X^2, and what moments are made of."""
-    room = 2 * side * side
-    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    room, lower_tiles = extent(side, TILE)
     matrix, t = whereabouts(lower_tiles)
     if here(left, matrix):
         X = scratch + matrix * (BUFFERS * room)
@@ -71,8 +69,7 @@ def start_kernel(
     side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """Y and Z after the first step, in the third and fourth place, if the moments look easy."""
-    room = 2 * side * side
-    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    room, lower_tiles = extent(side, TILE)
     matrix, t = whereabouts(lower_tiles)
     X = scratch + matrix * (BUFFERS * room)
     sums += matrix * (SUMS * SLOTS)
@@ -105,8 +102,7 @@ def gap_kernel(
     scratch, left, n, LAST: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """E = I - Z Y."""
-    room = 2 * side * side
-    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    room, lower_tiles = extent(side, TILE)
     matrix, t = whereabouts(lower_tiles)
     if here(left, matrix):
         D = scratch + matrix * (BUFFERS * room)
@@ -122,8 +118,7 @@ def terms_kernel(
     LAST: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """Of the correction in powers of E what E and E^2 make, E^2 and its factor in the rest."""
-    room = 2 * side * side
-    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    room, lower_tiles = extent(side, TILE)
     matrix, t = whereabouts(lower_tiles)
     if here(left, matrix):
         D = scratch + matrix * (BUFFERS * room)
@@ -145,8 +140,7 @@ def rest_kernel(
     scratch, sums, left, LAST: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """The rest of the correction, where it counts."""
-    room = 2 * side * side
-    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    room, lower_tiles = extent(side, TILE)
     matrix, t = whereabouts(lower_tiles)
     needed = here(left, matrix)
     if LAST:
@@ -165,8 +159,7 @@ def correct_kernel(
     LAST: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """Y + Y D, then Z + D Z: from the last step the roots, if it was close enough to be the last."""
-    room = 2 * side * side
-    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    room, lower_tiles = extent(side, TILE)
     matrix, t = whereabouts(2 * lower_tiles)
     if here(left, matrix):
         D = scratch + matrix * (BUFFERS * room)

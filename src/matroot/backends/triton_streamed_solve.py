@@ -15,6 +15,7 @@ from .triton_kernels import _total, bound_around_mean
 from .triton_planes import (
     BUFFERS,
     SUMS,
+    extent,
     here,
     multiply,
     multiply_roughly,
@@ -42,7 +43,7 @@ def measure_kernel(
     HAS_S: tl.constexpr, HAS_R: tl.constexpr, side, TILE: tl.constexpr,
 ):  # fmt: skip
     """What norms are made of, of both roots and the cotangents."""
-    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    _, lower_tiles = extent(side, TILE)
     matrix, t = whereabouts(lower_tiles)
     start = matrix * n * n
     sums += matrix * (SUMS * SLOTS)
@@ -63,8 +64,7 @@ def prepare_kernel(
     HAS_S: tl.constexpr, HAS_R: tl.constexpr, side, TILE: tl.constexpr,
 ):  # fmt: skip
     """V less twice the identity, mu R, and the cotangent of the inverse root or else of the root."""
-    room = 2 * side * side
-    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    room, lower_tiles = extent(side, TILE)
     matrix, t = whereabouts(lower_tiles)
     start = matrix * n * n
     sums += matrix * (SUMS * SLOTS)
@@ -97,7 +97,7 @@ def half_turn_kernel(
     scratch, left, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """(mu R) C."""
-    room = 2 * side * side
+    room, _ = extent(side, TILE)
     across = side // TILE
     matrix, t = whereabouts(across * across)
     if here(left, matrix):
@@ -111,8 +111,7 @@ def turn_kernel(
     scratch, facts, left, GS, n, HAS_S: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """C = GS - R GR R, given (mu R) GR."""
-    room = 2 * side * side
-    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    room, lower_tiles = extent(side, TILE)
     matrix, t = whereabouts(lower_tiles)
     if here(left, matrix):
         V = scratch + matrix * (BUFFERS * room)
@@ -130,10 +129,9 @@ def survey_kernel(
     scratch, sums, left, n, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """(mu R) C, and what moments of V are made of."""
-    room = 2 * side * side
+    room, lower_tiles = extent(side, TILE)
     across = side // TILE
     all_tiles = across * across
-    lower_tiles = across * (across + 1) // 2
     matrix, t = whereabouts(all_tiles + lower_tiles)
     if here(left, matrix):
         V = scratch + matrix * (BUFFERS * room)
@@ -158,8 +156,7 @@ def begin_kernel(
     scratch, sums, facts, left, n, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """C' and the first X, if the spectrum is easy."""
-    room = 2 * side * side
-    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    room, lower_tiles = extent(side, TILE)
     matrix, t = whereabouts(lower_tiles)
     V = scratch + matrix * (BUFFERS * room)
     sums += matrix * (SUMS * SLOTS)
@@ -213,8 +210,7 @@ def iterate_kernel(
 
     With a ridge that goes through the scratch: its share needs the trace.
     """
-    room = 2 * side * side
-    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    room, lower_tiles = extent(side, TILE)
     matrix, t = whereabouts(lower_tiles)
     if here(left, matrix):
         _, width, rate = chebyshev(tl.load(facts + 4 * matrix + 3))
@@ -248,8 +244,7 @@ def again_kernel(
     scratch, facts, left, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """What the first X leaves as the second right side, and the first X for that."""
-    room = 2 * side * side
-    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    room, lower_tiles = extent(side, TILE)
     matrix, t = whereabouts(lower_tiles)
     if here(left, matrix):
         centre, _, rate = chebyshev(tl.load(facts + 4 * matrix + 3))
@@ -271,8 +266,7 @@ def ridge_kernel(
     scratch, sums, facts, left, out, n, ridge, side, TILE: tl.constexpr
 ):  # fmt: skip
     """The result with the ridge's share."""
-    room = 2 * side * side
-    lower_tiles = (side // TILE) * (side // TILE + 1) // 2
+    room, lower_tiles = extent(side, TILE)
     matrix, t = whereabouts(lower_tiles)
     if here(left, matrix):
         i, j = corner(t)

@@ -5,7 +5,7 @@ import torch
 import triton
 import triton.language as tl
 
-from matroot.backends import triton_roots
+from matroot.backends import triton_phased, triton_roots
 from matroot.backends.triton_kernels import exact_product
 from matroot.experiments.problems import SPECTRA, symmetric, with_spectrum
 from matroot.methods.minimax import kernel_schedules
@@ -21,21 +21,39 @@ def roots(A, ridge=0.0):
     return triton_roots.roots(A, ridge, kernel_schedules)
 
 
+@pytest.fixture(params=[False, True])
+def at_once(request, monkeypatch):
+    """Easy matrices with a launch for every phase, or on chip, and with one launch for all phases."""
+    if request.param:
+        monkeypatch.setattr(triton_phased, "members", lambda A: 1)
+    return request.param
+
+
 def test_this_is_the_interpreter():
     assert triton.knobs.runtime.interpret
 
 
-@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 33, 64, 65, 130])
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 33, 64])
 def test_roots_and_gradients(n):
-    k = 2 if n <= 64 else 1
-    A, GS, GR = wishart(k, n, samples=2 * n + 4).float(), symmetric(k, n).float(), symmetric(k, n, seed=2).float()
+    A, GS, GR = wishart(2, n, samples=2 * n + 4).float(), symmetric(2, n).float(), symmetric(2, n, seed=2).float()
     S, R = roots(A)
     assert error(S, exact_root(A)) < 8 * EPS
     assert error(R, exact_inverse_root(A)) < 16 * EPS
     root, inverse = exact_gradient(A, GS), exact_gradient(A, GR, inverse=True)
-    if n <= 64:
+    assert error(triton_roots.solve(S, R, GS, None, 0.0), root) < 32 * EPS
+    assert error(triton_roots.solve(S, R, None, GR, 0.0), inverse) < 64 * EPS
+    assert error(triton_roots.solve(S, R, GS, GR, 0.0), root + inverse) < 64 * EPS
+
+
+@pytest.mark.parametrize("n", [65, 130])
+def test_roots_and_gradients_in_tiles(n, at_once):
+    A, GS, GR = wishart(1, n, samples=2 * n + 4).float(), symmetric(1, n).float(), symmetric(1, n, seed=2).float()
+    S, R = roots(A)
+    assert error(S, exact_root(A)) < 8 * EPS
+    assert error(R, exact_inverse_root(A)) < 16 * EPS
+    root, inverse = exact_gradient(A, GS), exact_gradient(A, GR, inverse=True)
+    if at_once:
         assert error(triton_roots.solve(S, R, GS, None, 0.0), root) < 32 * EPS
-        assert error(triton_roots.solve(S, R, None, GR, 0.0), inverse) < 64 * EPS
     assert error(triton_roots.solve(S, R, GS, GR, 0.0), root + inverse) < 64 * EPS
 
 
@@ -111,7 +129,7 @@ def test_any_condition_in_tiles(kind, condition, n):
 
 
 @pytest.mark.parametrize("n", [65, 130])
-def test_tiles_take_any_input(n):
+def test_tiles_take_any_input(n, at_once):
     """In one batch: asymmetric and very large, very small, zero, NaN, infinite; strided, with a ridge."""
     eye = torch.eye(n)
     A = wishart(1, n).float().repeat(5, 1, 1)

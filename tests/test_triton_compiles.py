@@ -10,8 +10,7 @@ MODULES = (
     "triton_kernels",
     "triton_solve",
     "triton_middle",
-    "triton_streamed_roots",
-    "triton_streamed_solve",
+    "triton_phases",
     "triton_tiled_roots",
     "triton_tiled_smith",
     "triton_paper",
@@ -21,8 +20,9 @@ NUMBERS = {"ridge", "widest", "wide", "tolerance", "eps", "share"}
 POINTERS = {"scratch": "*fp16", "left": "*i32", "P": "*bf16", "Q": "*bf16"}
 CONSTANTS = {
     "N": 16, "TILE": 32, "DEPTH": 32, "PRECISION": "bf16x6", "CHEAP": "bf16x3", "CHANNELS": 64, "D": 16, "BLOCK": 64,
-    "PARTS": 64, "WIDE": False,
+    "PARTS": 64, "WIDE": False, "PHASE": None,
 }  # fmt: skip
+PHASES = {"roots_phase_kernel": 10, "solve_phase_kernel": 8}
 OTHERS = {"triton_tiled_roots": {"scratch": "*fp32"}, "triton_tiled_smith": {"scratch": "*fp32"}}
 
 
@@ -36,7 +36,8 @@ def kernels():
                     continue
                 switches = {p.name for p in kernel.params if p.is_constexpr} - set(CONSTANTS)
                 for on in (True, False) if switches else (True,):
-                    yield pytest.param(kernel, on, id=f"{name}.{kernel.__name__}-{on}")
+                    for phase in range(PHASES.get(kernel.__name__, 1)):
+                        yield pytest.param(kernel, on, phase, id=f"{name}.{kernel.__name__}-{on}-{phase}")
 
 
 def argument(module, parameter):
@@ -65,16 +66,15 @@ def argument(module, parameter):
     return OTHERS.get(module, {}).get(name, POINTERS.get(name, "*fp32"))
 
 
-@pytest.mark.parametrize(("kernel", "on"), [*kernels()])
-def test_compiles(kernel, on):
+@pytest.mark.parametrize(("kernel", "on", "phase"), [*kernels()])
+def test_compiles(kernel, on, phase):
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
     module = kernel.__module__.rsplit(".", 1)[1]
     # One of the two roots is always there.
-    constants = {
-        p.name: CONSTANTS.get(p.name, on or p.name in ("HAS_S", "SQRT")) for p in kernel.params if p.is_constexpr
-    }
+    known = CONSTANTS | {"PHASE": phase}
+    constants = {p.name: known.get(p.name, on or p.name in ("HAS_S", "SQRT")) for p in kernel.params if p.is_constexpr}
     signature = {p.name: argument(module, p) for p in kernel.params}
     source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
     compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4})

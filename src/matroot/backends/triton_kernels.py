@@ -6,7 +6,7 @@ stopping and restoring happen inside. Import only where Triton is.
 Float32 products are made of half ones with sums in float32. Three float16 ones (FAST) are as exact as float32
 but for how tensor cores sum, by truncation, which shows where a matrix is ill-conditioned: those take EXACT, six
 float16 ones, of which what counts most are sums of whole numbers. What only corrects a result may be CHEAP then, three
-bfloat16 ones: of their relative error of 4e-6 counts only what the correction makes of it.
+bfloat16 ones: of their relative error of 4e-6 counts only what the correction makes of it. ROUGH is half precision.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -17,16 +17,20 @@ import triton.language as tl
 STEPS = tl.constexpr(6)  # of the longest schedule in the table
 SHARP = tl.constexpr(0.0081)  # (12 eps/(63/256))^(2/5): what the sum of squares of I - M may be before Taylor's step
 FAST = tl.constexpr("fp16x3")
+TURNED = tl.constexpr("fp16x3 by the transpose")
 EXACT = tl.constexpr("fp16x6")
+ROUGH = tl.constexpr("fp16")
 WHOLE = tl.constexpr(12582912.0)  # 1.5 2^23: what is added to it is rounded to a whole number
-LOW = tl.constexpr(2048.0)  # what the lower half of a number is multiplied by, so that it does not underflow
+UNIT = tl.constexpr(16.0)  # what stands for one in factors of FAST products, for ``halves`` to keep their digits
+FOURTH = tl.constexpr(16.0**-4)
+BEGINNING = tl.constexpr(3 * STEPS * 5)  # of the steps for easy matrices, after three schedules
 
 
 @triton.jit
 def halves(x):
-    """float16 high and low with x = high + low/LOW to 22 bits; for |x| below 65504, and no finer than 2^-36."""
+    """float16 high and low with x = high + low to 22 bits; for |x| below 65504, and no finer than 2^-25."""
     high = x.to(tl.float16)
-    return high, ((x - high.to(tl.float32)) * LOW).to(tl.float16)
+    return high, (x - high.to(tl.float32)).to(tl.float16)
 
 
 @triton.jit
@@ -54,12 +58,25 @@ def exact_product(a, b):
 
 
 @triton.jit
+def _fast_product(a, b):
+    a0, a1 = halves(a)
+    b0, b1 = halves(b)
+    return tl.dot(a0, b0, tl.dot(a1, b0, tl.dot(a0, b1)))
+
+
+@triton.jit
 def _product(a, b, PRECISION: tl.constexpr):
+    """a b, but if TURNED or ROUGH a times the transpose of b, for a symmetric b.
+
+    What a thread has of a result is what it needs of a left factor, and of the transpose of a right one. But where
+    rounding has left b less than symmetric, and the iteration lives by the order of factors, that would not do.
+    """
     if PRECISION == FAST:
-        a0, a1 = halves(a)
-        b0, b1 = halves(b)
-        low = tl.dot(a1, b0, tl.dot(a0, b1))
-        found = tl.dot(a0, b0, low * (1 / LOW))
+        found = _fast_product(a, b)
+    elif PRECISION == TURNED:
+        found = _fast_product(a, tl.trans(b))
+    elif PRECISION == ROUGH:
+        found = tl.dot(a.to(tl.float16), tl.trans(b).to(tl.float16))
     elif PRECISION == EXACT:
         found = exact_product(a, b)
     else:
@@ -106,10 +123,10 @@ def schedule_of(m1, m2):
 
 
 @triton.jit
-def _first_step(X, square, eye, theta, steps, PRECISION: tl.constexpr):
-    """Y and Z after the first step of a schedule for eigenvalues up to theta, given X and its square."""
+def _first_step(X, square, eye, theta, steps, unit, PRECISION: tl.constexpr):
+    """Y and Z times ``unit`` after the first step of a schedule for eigenvalues up to theta, given X and its square."""
     inverse = 1.0 / theta
-    root = tl.sqrt(inverse)
+    root = unit * tl.sqrt(inverse)
     Z = (
         tl.load(steps) * root * eye
         + tl.load(steps + 1) * root * inverse * X
@@ -128,34 +145,49 @@ def _later_step(Y, Z, M, eye, c, PRECISION: tl.constexpr):
 
 
 @triton.jit
-def _last_step(Y, Z, E, square, short, PRECISION: tl.constexpr):
+def _last_step(Y, Z, E, square, PRECISION: tl.constexpr):
     """Taylor's step, as a correction: M^(-1/2) - I in powers of E = I - M."""
     T = 0.5 * E + 0.375 * square
-    if not short:
-        T += _product(square, 0.3125 * E + 0.2734375 * square, PRECISION)
+    T += _product(square, 0.3125 * E + 0.2734375 * square, PRECISION)
     return Y + _product(Y, T, PRECISION), Z + _product(T, Z, PRECISION)
 
 
 @triton.jit
+def _gap(Y, Z, eye):
+    """E = I - Z Y and its square, all in UNIT, but the square in the square of that."""
+    E = eye * UNIT - _product(Z, Y, FAST) * (1 / UNIT)
+    return E, _product(E, E, TURNED)
+
+
+@triton.jit
+def _corrected(Y, Z, E, square, eye, c, PRECISION: tl.constexpr):
+    """Y and Z after a step given by a correction in powers of E; of the third and fourth power with this precision."""
+    T = (tl.load(c) * UNIT) * eye + tl.load(c + 1) * E + (tl.load(c + 2) / UNIT) * square
+    rest = tl.load(c + 3) * E + (tl.load(c + 4) / UNIT) * square
+    T += _product(square, rest, PRECISION) * (1 / (UNIT * UNIT))
+    return Y + _product(Y, T, FAST) * (1 / UNIT), Z + _product(T, Z, TURNED) * (1 / UNIT)
+
+
+@triton.jit
 def _easy(X, eye, m1, m2, n, table):
-    """Roots Y and Z of a matrix that looks easy, in three steps or four, and whether it was.
+    """Roots Y and Z of a matrix that looks easy, in UNIT, in three steps or four, and whether it was.
 
     The sum of fourth powers of what the first two leave of I - M bounds the largest: by 0.09 if three steps are enough,
-    by 0.6 if four may be, by 0.0107 where its cube counts for less than 4e-7.
+    by 0.6 if four may be. What the last step makes of its cube, 2e-4 at most, may be rough.
     """
-    square = _product(X, X, FAST)
+    steps = table + BEGINNING
+    square = _product(X, X, TURNED)
     theta = 1.02 * bound_around_mean(m1, m2, _total(X * square) / n, _total(square * square) / n, n)
-    Y, Z = _first_step(X, square, eye, theta, table, FAST)
-    Y, Z = _later_step(Y, Z, _product(Z, Y, FAST), eye, table + 5, FAST)
-    E = eye - _product(Z, Y, FAST)
-    square = _product(E, E, FAST)
-    fourth = _total(square * square)
+    Y, Z = _first_step(X, square, eye, theta, steps, UNIT, TURNED)
+    E, square = _gap(Y, Z, eye)
+    Y, Z = _corrected(Y, Z, E, square, eye, steps + 5, TURNED)
+    E, square = _gap(Y, Z, eye)
+    fourth = _total(square * square) * FOURTH
     if (fourth >= SHARP * SHARP) & (fourth < 0.13):
-        Y, Z = _last_step(Y, Z, E, square, False, FAST)
-        E = eye - _product(Z, Y, FAST)
-        square = _product(E, E, FAST)
-        fourth = _total(square * square)
-    Y, Z = _last_step(Y, Z, E, square, fourth < 1.3e-8, FAST)
+        Y, Z = _corrected(Y, Z, E, square, eye, steps + 10, TURNED)
+        E, square = _gap(Y, Z, eye)
+        fourth = _total(square * square) * FOURTH
+    Y, Z = _corrected(Y, Z, E, square, eye, steps + 10, ROUGH)
     return Y, Z, fourth < SHARP * SHARP
 
 
@@ -164,7 +196,7 @@ def _careful(X, eye, n, steps, schedule, first, CHEAP: tl.constexpr):
     """Roots Y and Z of any X, whether they converged, and a bound of the largest eigenvalue."""
     square = _product(X, X, EXACT)
     theta = 1.02 * _bound(_total(X * X) / n, _total(square * square) / n, n)
-    Y, Z = _first_step(X, square, eye, theta, steps, EXACT)
+    Y, Z = _first_step(X, square, eye, theta, steps, 1.0, EXACT)
     step = 1
     done = theta < 0
     going = theta == theta
@@ -174,7 +206,7 @@ def _careful(X, eye, n, steps, schedule, first, CHEAP: tl.constexpr):
         gap = _total(E * E)
         done = gap < SHARP
         if done:
-            Y, Z = _last_step(Y, Z, E, _product(E, E, CHEAP), False, CHEAP)
+            Y, Z = _last_step(Y, Z, E, _product(E, E, CHEAP), CHEAP)
         else:
             Y, Z = _later_step(Y, Z, M, eye, steps + tl.minimum(step, STEPS - 1) * 5, EXACT)
             # Rounding grows in ill-conditioned matrices where Y and Z are not symmetric.
@@ -217,13 +249,14 @@ def _lanes(n, N: tl.constexpr) -> tuple:
 
 
 @triton.jit
-def _deliver(S, R, Y, Z, exponent, size, good, n, N: tl.constexpr):
-    """Roots from those of the scaled matrix: zero if its size was zero, NaN if not finite, or if they are no good."""
+def _deliver(S, R, Y, Z, unit, exponent, size, good, n, N: tl.constexpr):
+    """Roots from those of the scaled matrix in this unit: zero if its size was zero, NaN if not finite, or if they are
+    no good."""
     row, column, inside, _ = _lanes(n, N)
     poison = tl.where((size - size == 0) & (good | (size == 0)), 0.0, float("nan"))
     half = tl.floor(0.5 * exponent)
     scale = 0.5 * tl.sqrt(0.5 * tl.exp2(exponent - 2 * half)) * tl.exp2(half)
-    keep = tl.where(size > 0, 1.0, 0.0)
+    keep = tl.where(size > 0, 1 / unit, 0.0)
     target = row * n + column
     tl.store(S + target, keep * scale * (Y + tl.trans(Y)) + poison, inside)
     tl.store(R + target, keep * (0.25 / scale) * (Z + tl.trans(Z)) + poison, inside)
@@ -235,8 +268,8 @@ def roots_kernel(
 ):  # fmt: skip
     """Roots S and inverse roots R, float32 (k, n, n), of the symmetric parts of A, any floating dtype.
 
-    ``table`` holds three schedules of STEPS steps of five coefficients; ``widest`` is the last shift to try
-    on a matrix that is not positive, relative to a bound of its largest eigenvalue.
+    ``table`` holds three schedules of STEPS steps of five coefficients, then the steps for easy matrices; ``widest`` is
+    the last shift to try on a matrix that is not positive, relative to a bound of its largest eigenvalue.
     """
     matrix = tl.program_id(0).to(tl.int64)
     _, _, _, eye = _lanes(n, N)
@@ -250,7 +283,7 @@ def roots_kernel(
     if looks_easy(m1, m2, n):
         Y, Z, done = _easy(X, eye, m1, m2, n, table)
         if done:
-            _deliver(S, R, Y, Z, exponent, size, done, n, N)
+            _deliver(S, R, Y, Z, UNIT, exponent, size, done, n, N)
     if not done:
         # Read once more: easy matrices need the registers that would keep it.
         X, trace, exponent, size = _scaled(A, n, stride_row, stride_column, ridge, N)
@@ -267,4 +300,4 @@ def roots_kernel(
                 X += (wider - shift) * theta * eye
                 shift = wider
                 attempt += 1
-        _deliver(S, R, Y, Z, exponent, size, done, n, N)
+        _deliver(S, R, Y, Z, 1.0, exponent, size, done, n, N)

@@ -79,6 +79,9 @@ def multiprocessors(device: torch.device) -> int:
 
 
 @cache
-def on_device(device: torch.device, rows: tuple[tuple, ...]) -> Tensor:
-    """Coefficients where kernels can read them."""
-    return torch.tensor(rows, dtype=torch.float32, device="cpu").to(device, non_blocking=True)
+def resident(device: torch.device, kilobytes: int) -> int:
+    """Programs on all multiprocessors at once: 4 warps with all the registers they can have and some shared memory."""
+    if device.type != "cuda":
+        return 1
+    each = torch.cuda.get_device_properties(device)
+    return min(2, each.shared_memory_per_multiprocessor // (kilobytes << 10)) * each.multi_processor_count

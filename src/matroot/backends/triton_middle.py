@@ -9,7 +9,7 @@ ways: a matrix that is not easy is marked as ``left``.
 import triton
 import triton.language as tl
 
-from .triton_kernels import FAST, _deliver, _easy, _lanes, _scaled, _total, looks_easy
+from .triton_kernels import TURNED, UNIT, _deliver, _easy, _lanes, _scaled, _total, looks_easy
 from .triton_solve import EASY, balanced, chebyshev, easily, finished, reach, right_side
 from .triton_tiles import leave
 
@@ -26,7 +26,7 @@ def easy_roots_kernel(
     done = m2 < 0
     if looks_easy(m1, m2, n):
         Y, Z, done = _easy(X, eye, m1, m2, n, table)
-        _deliver(S + matrix * n * n, R + matrix * n * n, Y, Z, exponent, size, done, n, N)
+        _deliver(S + matrix * n * n, R + matrix * n * n, Y, Z, UNIT, exponent, size, done, n, N)
     leave(left, matrix, not done)
 
 
@@ -43,7 +43,7 @@ def easy_solve_kernel(
     _, _, rate = chebyshev(top)
     easy = (rate < EASY) & (not zero)
     if easy:
-        C, unit = right_side(GS, GR, place, inside, inverse, mu, HAS_S, HAS_R, N, FAST)
+        C, unit = right_side(GS, GR, place, inside, inverse, mu, HAS_S, HAS_R, N, TURNED)
         X = easily(V, C, top, 1e-3)
         tl.store(out + place, finished(X, unit, mu, eye, n, ridge), inside)
     leave(left, matrix, not easy)

@@ -1,7 +1,7 @@
-"""Matrices in tiles of float16, for kernels with one program per tile.
+"""Matrices in tiles of float16, for kernels with one program per tile at a time.
 
-A matrix is a pair of float16 matrices (see ``halves``), padded with zeros to whole tiles: a product is three of tensor
-cores, which then take their factors from memory as they are.
+A matrix times UNIT is a pair of float16 matrices (see ``halves``), padded with zeros to whole tiles: a product is three
+of tensor cores, which then take their factors from memory as they are.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -9,11 +9,12 @@ cores, which then take their factors from memory as they are.
 import triton
 import triton.language as tl
 
-from .triton_kernels import LOW, _total, halves
+from .triton_kernels import UNIT, _total, halves
 from .triton_tiles import LINE, SLOTS, index, octave, slots
 
 BUFFERS = tl.constexpr(6)  # matrices in the scratch of a matrix
-SUMS = tl.constexpr(7)  # rows of slots for sums of tiles
+SUMS = tl.constexpr(6)  # rows of slots for sums of tiles
+LANES = tl.constexpr(1024)  # rows of the largest matrix
 
 
 @triton.jit
@@ -23,29 +24,61 @@ def whereabouts(count) -> tuple:
 
 
 @triton.jit
-def extent(side, TILE: tl.constexpr) -> tuple:
-    """Half numbers a matrix takes in the scratch, and its tiles on and below the diagonal."""
+def area(side):
+    """Half numbers a matrix takes in the scratch."""
+    return 2 * side * side
+
+
+@triton.jit
+def half_of(side, TILE: tl.constexpr):
+    """Tiles of a matrix on and below the diagonal."""
     across = side // TILE
-    return 2 * side * side, across * (across + 1) // 2
+    return across * (across + 1) // 2
+
+
+# What other programs may have written in the same launch is read past the first cache, which would not see it.
 
 
 @triton.jit
 def here(left, matrix):
     """Whether a matrix is not left."""
-    return tl.load(left + matrix * LINE) == 0
+    return fact(left, matrix * LINE) == 0
+
+
+@triton.jit
+def fact(facts, place):
+    return tl.load(facts + place, cache_modifier=".cg")
 
 
 @triton.jit
 def read(A, i, j, side, TILE: tl.constexpr):
     row, column = index(i, j, TILE)
     place = A + row * side + column
-    return tl.load(place).to(tl.float32) + tl.load(place + side * side).to(tl.float32) * (1 / LOW)
+    high = tl.load(place, cache_modifier=".cg")
+    low = tl.load(place + side * side, cache_modifier=".cg")
+    return (high.to(tl.float32) + low.to(tl.float32)) * (1 / UNIT)
+
+
+@triton.jit
+def read_high(A, i, j, side, TILE: tl.constexpr):
+    """A tile without its lower halves."""
+    row, column = index(i, j, TILE)
+    return tl.load(A + row * side + column, cache_modifier=".cg").to(tl.float32) * (1 / UNIT)
+
+
+@triton.jit
+def read_diagonal(A, side):
+    lane = tl.arange(0, LANES)
+    place = A + lane * (side + 1)
+    high = tl.load(place, lane < side, 0.0, cache_modifier=".cg")
+    low = tl.load(place + side * side, lane < side, 0.0, cache_modifier=".cg")
+    return (high.to(tl.float32) + low.to(tl.float32)) * (1 / UNIT)
 
 
 @triton.jit
 def write(A, x, i, j, side, TILE: tl.constexpr):
     """Write a tile as it is."""
-    high, low = halves(x)
+    high, low = halves(x * UNIT)
     row, column = index(i, j, TILE)
     place = A + row * side + column
     tl.store(place, high)
@@ -70,29 +103,54 @@ def _places(i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr) -> tuple:
 
 
 @triton.jit
+def _of(place):
+    return tl.load(place, cache_modifier=".cg")
+
+
+@triton.jit
 def multiply(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """A tile of A B."""
     left, right = _places(i, j, side, TILE, DEPTH)
-    high = tl.zeros((TILE, TILE), tl.float32)
-    low = tl.zeros((TILE, TILE), tl.float32)
+    found = tl.zeros((TILE, TILE), tl.float32)
     for k in range(0, side, DEPTH):
         one, other = A + left + k, B + right + k * side
-        a0, a1, b0, b1 = tl.load(one), tl.load(one + side * side), tl.load(other), tl.load(other + side * side)
-        low = tl.dot(a1, b0, tl.dot(a0, b1, low))
-        high += tl.dot(a0, b0)  # long sums are truncated less in parts
-    return high + low * (1 / LOW)
+        a0, a1, b0, b1 = _of(one), _of(one + side * side), _of(other), _of(other + side * side)
+        found += tl.dot(a0, b0, tl.dot(a1, b0, tl.dot(a0, b1)))  # long sums are truncated less in parts
+    return found * (1 / (UNIT * UNIT))
+
+
+@triton.jit
+def multiply_half(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """A tile of A B, where B has no lower halves."""
+    left, right = _places(i, j, side, TILE, DEPTH)
+    found = tl.zeros((TILE, TILE), tl.float32)
+    for k in range(0, side, DEPTH):
+        one, b = A + left + k, _of(B + right + k * side)
+        found += tl.dot(_of(one), b, tl.dot(_of(one + side * side), b))
+    return found * (1 / (UNIT * UNIT))
+
+
+@triton.jit
+def _add_roughly(found, A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    left, right = _places(i, j, side, TILE, DEPTH)
+    for k in range(0, side, DEPTH):
+        found = tl.dot(_of(A + left + k), _of(B + right + k * side), found)
+    return found
 
 
 @triton.jit
 def multiply_roughly(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """A tile of A B in half precision."""
+    nothing = tl.zeros((TILE, TILE), tl.float32)
+    return _add_roughly(nothing, A, B, i, j, side, TILE, DEPTH) * (1 / (UNIT * UNIT))
+
+
+@triton.jit
+def turn_roughly(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """A tile of A B + B A in half precision."""
-    left, right = _places(i, j, side, TILE, DEPTH)
     found = tl.zeros((TILE, TILE), tl.float32)
-    for k in range(0, side, DEPTH):
-        found = tl.dot(tl.load(A + left + k), tl.load(B + right + k * side), found)
-    for k in range(0, side, DEPTH):
-        found = tl.dot(tl.load(B + left + k), tl.load(A + right + k * side), found)
-    return found
+    found = _add_roughly(found, A, B, i, j, side, TILE, DEPTH)
+    return _add_roughly(found, B, A, i, j, side, TILE, DEPTH) * (1 / (UNIT * UNIT))
 
 
 @triton.jit

@@ -8,10 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .triton_launch import launch_known, on_device
-
-Schedules = tuple[tuple[tuple[float, ...], ...], ...]
-"""For easy, middling and hard matrices: six steps of five coefficients, the last of them Taylor's."""
+from .triton_coefficients import Schedules, coefficients
+from .triton_launch import launch_known
 
 LARGEST = 1024
 """Larger matrices take other ways."""
@@ -74,7 +72,7 @@ def _for_roots(
     """Kernel, table, last shift to try and options."""
     from .triton_kernels import roots_kernel
 
-    return roots_kernel, on_device(device, schedules()), widest(n, dtype), _with_cheap(n, device.type == "cuda")
+    return roots_kernel, coefficients(device, schedules), widest(n, dtype), _with_cheap(n, device.type == "cuda")
 
 
 @cache
@@ -104,5 +102,5 @@ def _with_cheap(n: int, cuda: bool) -> dict[str, Any]:
     if not cuda:
         return on_chip(n) | {"CHEAP": "ieee"}
     # With fewer registers more programs fit on a multiprocessor; it is not worth it for other sizes.
-    fewer = {"maxnreg": 112 if n <= 16 else 128} if n <= 32 else {}
+    fewer = {"maxnreg": 112 if n <= 16 else 168} if n <= 32 else {}
     return on_chip(n) | {"CHEAP": "bf16x3"} | fewer

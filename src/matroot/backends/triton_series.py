@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .triton_launch import on_device
+from .triton_coefficients import on_device
 from .triton_roots import on_chip
 
 LARGEST = 64

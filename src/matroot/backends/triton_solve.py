@@ -11,11 +11,11 @@ where Triton is.
 import triton
 import triton.language as tl
 
-from .triton_kernels import EXACT, FAST, _bound, _lanes, _product, _total
+from .triton_kernels import EXACT, ROUGH, TURNED, UNIT, _bound, _lanes, _product, _total, halves
 
 EASY = tl.constexpr(0.25)
 """What a step of Chebyshev's iteration may leave of the error: from there on doubling takes fewer products."""
-AGAIN = tl.constexpr(1024.0)
+AGAIN = tl.constexpr(256.0)
 """What the second right side is multiplied by, for half numbers to hold it."""
 
 
@@ -44,9 +44,9 @@ def chebyshev(top):
 
 @triton.jit
 def _unit(x):
-    """A power of two near the largest modulus, well within the range of float32."""
+    """A power of two, well within the range of float32, that leaves a largest modulus of 4 to 8."""
     size = tl.max(tl.max(tl.abs(x), 1), 0)
-    return tl.exp2(tl.floor(tl.log2(tl.minimum(tl.maximum(size, 1e-36), 1e36))))
+    return tl.exp2(tl.floor(tl.log2(tl.minimum(tl.maximum(size, 1e-35), 1e36))) - 2)
 
 
 @triton.jit
@@ -60,32 +60,33 @@ def right_side(
     GS, GR, place, inside, inverse, mu, HAS_S: tl.constexpr, HAS_R: tl.constexpr, N: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """C' and the unit it is in: half numbers have no room for any cotangent."""
+    """C', given mu R in UNIT, and the unit it is in: half numbers have no room for any cotangent."""
     C = tl.zeros((N, N), tl.float32)
     if HAS_R:
         G = _symmetric(GR, place, inside)
         unit = _unit(G)
-        C -= _product(_product(inverse, G / unit, PRECISION), inverse, PRECISION) * (unit / (mu * mu))
+        C -= _product(_product(inverse, G / unit, PRECISION), inverse, PRECISION) * (unit / (mu * mu) / (UNIT * UNIT))
     if HAS_S:
         C += _symmetric(GS, place, inside)
     unit = _unit(C)
     C /= unit
-    return C + _product(_product(inverse, C, PRECISION), inverse, PRECISION), unit
+    return C + _product(_product(inverse, C, PRECISION), inverse, PRECISION) * (1 / (UNIT * UNIT)), unit
 
 
 @triton.jit
 def _roughly(V, C, top, wanted):
     """X with V X + X V = C to an error of ``wanted`` and half precision, given V less 2 I, which reaches ``top``."""
     centre, width, rate = chebyshev(top)
+    right = tl.trans(V).to(tl.float16)
     V = V.to(tl.float16)
     X = C / centre
     move = X
     share = width / centre
     error = 2 * rate
     while error > wanted:
-        half = X.to(tl.float16)
         more = 1 / (2 * centre / width - share)
-        move = more * share * move + (2 * more / width) * (C - 4 * X - tl.dot(half, V, tl.dot(V, half)))
+        turned = tl.dot(X.to(tl.float16), right, tl.dot(V, tl.trans(X).to(tl.float16)))
+        move = more * share * move + (2 * more / width) * (C - 4 * X - turned)
         X += move
         share = more
         error *= rate
@@ -94,29 +95,30 @@ def _roughly(V, C, top, wanted):
 
 @triton.jit
 def easily(V, C, top, wanted):
-    """The same to an error of ``wanted`` squared: twice, the second time for what the first leaves."""
-    X = _roughly(V, C, top, wanted)
-    W = _product(V, X, FAST)
+    """The same to an error of ``wanted`` squared: twice, the second time for what the first, rounded, leaves."""
+    X = _roughly(V, C, top, wanted).to(tl.float16).to(tl.float32)
+    high, low = halves(V)
+    right = tl.trans(X).to(tl.float16)
+    W = tl.dot(high, right, tl.dot(low, right))
     return X + _roughly(V, (C - 4 * X - (W + tl.trans(W))) * AGAIN, top, wanted) * (1 / AGAIN)
 
 
 @triton.jit
 def balanced(S, R, place, inside, eye) -> tuple:
-    """V less 2 I, mu R, mu, and whether the root is zero."""
+    """V less 2 I, mu R in UNIT, mu, and whether the root is zero."""
     V = tl.load(S + place, inside, 0.0)
     inverse = tl.load(R + place, inside, 0.0)
     norm = _total(V * V)
     zero = norm == 0
     mu = tl.where(zero, 1.0, tl.sqrt(tl.sqrt(norm) / tl.sqrt(_total(inverse * inverse))))
-    inverse *= mu
-    return V / mu + inverse - 2 * eye, inverse, mu, zero
+    inverse *= mu * UNIT
+    return V / mu + inverse * (1 / UNIT) - 2 * eye, inverse, mu, zero
 
 
 @triton.jit
 def reach(V, n):
     """Bound of the largest eigenvalue of V; half precision will do for that."""
-    half = V.to(tl.float16)
-    square = tl.dot(half, half)
+    square = _product(V, V, ROUGH)
     return tl.maximum(1.001 * _bound(_total(V * V) / n, _total(square * square) / n, n), 0.01)
 
 
@@ -139,13 +141,13 @@ def solve_kernel(
     top = tl.where(zero, 1.0, reach(V, n))
     _, _, rate = chebyshev(top)
     if rate < EASY:
-        C, unit = right_side(GS, GR, place, inside, inverse, mu, HAS_S, HAS_R, N, FAST)
+        C, unit = right_side(GS, GR, place, inside, inverse, mu, HAS_S, HAS_R, N, TURNED)
         X = easily(V, C, top, 1e-3)
     else:
         C, unit = right_side(GS, GR, place, inside, inverse, mu, HAS_S, HAS_R, N, EXACT)
         wanted = 1e-6
         p, k0, k1, k2, error = near_inverse(top)
-        K = k0 * eye + k1 * V + k2 * _product(V, V, FAST)
+        K = k0 * eye + k1 * V + k2 * _product(V, V, TURNED)
         V += (2 + p) * eye
         while error > wanted:
             K += _product(K, eye - _product(V, K, EXACT), CHEAP)

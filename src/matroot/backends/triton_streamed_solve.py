@@ -1,9 +1,9 @@
-"""Gradients on a GPU of many large matrices that are easy: one launch a product, one program per tile.
+"""Gradients on a GPU of large matrices that are easy, tile by tile.
 
-Chebyshev's iteration as in ``triton_solve``, twice. A matrix that is not easy is marked as ``left``, and the launches
-that follow pass it by. The scratch of a matrix is BUFFERS matrices, V, C, the last move, mu R or the X of the first
-time, and two for X in turns, and SUMS rows of SLOTS sums; facts are mu, the unit that C is in, and at first was, and
-what V reaches.
+Chebyshev's iteration as in ``triton_solve``, twice, in phases, between which all is in memory. A matrix that is not
+easy is marked as ``left``, and the phases that follow pass it by. The scratch of a matrix is BUFFERS matrices, V, C,
+the last move, mu R or the X of the first time, and two for X in turns, and SUMS rows of SLOTS sums; facts are mu, the
+unit that C is in, and at first was, and what V reaches.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -15,14 +15,18 @@ from .triton_kernels import _total, bound_around_mean
 from .triton_planes import (
     BUFFERS,
     SUMS,
-    extent,
-    here,
+    area,
+    fact,
+    half_of,
     multiply,
+    multiply_half,
     multiply_roughly,
     norm_unit,
     note,
     read,
-    whereabouts,
+    read_diagonal,
+    read_high,
+    turn_roughly,
     write,
     write_both,
 )
@@ -30,7 +34,7 @@ from .triton_solve import AGAIN, chebyshev
 from .triton_tiles import SLOTS, collect, corner, deliver, given, identity, leave, lower, twice
 
 STEPS = tl.constexpr(4)
-"""Launches of the iteration, each time."""
+"""Phases of the iteration, each time."""
 WANTED = tl.constexpr(1.7e-3)
 """Bound of the relative error of each time; what is left is a third of it or less."""
 EASY = tl.constexpr(0.22)
@@ -38,13 +42,11 @@ EASY = tl.constexpr(0.22)
 
 
 @triton.jit
-def measure_kernel(
+def measure(
     S, R, GS, GR, sums, n,
-    HAS_S: tl.constexpr, HAS_R: tl.constexpr, side, TILE: tl.constexpr,
+    HAS_S: tl.constexpr, HAS_R: tl.constexpr, matrix, t, side, TILE: tl.constexpr,
 ):  # fmt: skip
     """What norms are made of, of both roots and the cotangents."""
-    _, lower_tiles = extent(side, TILE)
-    matrix, t = whereabouts(lower_tiles)
     start = matrix * n * n
     sums += matrix * (SUMS * SLOTS)
     i, j, weight = lower(t)
@@ -59,13 +61,12 @@ def measure_kernel(
 
 
 @triton.jit
-def prepare_kernel(
+def prepare(
     S, R, GS, GR, scratch, sums, facts, left, n,
-    HAS_S: tl.constexpr, HAS_R: tl.constexpr, side, TILE: tl.constexpr,
+    HAS_S: tl.constexpr, HAS_R: tl.constexpr, matrix, t, side, TILE: tl.constexpr,
 ):  # fmt: skip
     """V less twice the identity, mu R, and the cotangent of the inverse root or else of the root."""
-    room, lower_tiles = extent(side, TILE)
-    matrix, t = whereabouts(lower_tiles)
+    room, lower_tiles = area(side), half_of(side, TILE)
     start = matrix * n * n
     sums += matrix * (SUMS * SLOTS)
     V = scratch + matrix * (BUFFERS * room)
@@ -93,81 +94,72 @@ def prepare_kernel(
 
 
 @triton.jit
-def half_turn_kernel(
-    scratch, left, side, TILE: tl.constexpr, DEPTH: tl.constexpr
+def half_turn(
+    scratch, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """(mu R) C."""
-    room, _ = extent(side, TILE)
+    room = area(side)
     across = side // TILE
-    matrix, t = whereabouts(across * across)
-    if here(left, matrix):
-        V = scratch + matrix * (BUFFERS * room)
-        x = multiply(V + 3 * room, V + room, t // across, t % across, side, TILE, DEPTH)
-        write(V + 4 * room, x, t // across, t % across, side, TILE)
+    V = scratch + matrix * (BUFFERS * room)
+    x = multiply(V + 3 * room, V + room, t // across, t % across, side, TILE, DEPTH)
+    write(V + 4 * room, x, t // across, t % across, side, TILE)
 
 
 @triton.jit
-def turn_kernel(
-    scratch, facts, left, GS, n, HAS_S: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr
+def turn(
+    scratch, facts, GS, n, HAS_S: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """C = GS - R GR R, given (mu R) GR."""
-    room, lower_tiles = extent(side, TILE)
-    matrix, t = whereabouts(lower_tiles)
-    if here(left, matrix):
-        V = scratch + matrix * (BUFFERS * room)
-        mu, unit = tl.load(facts + 4 * matrix), tl.load(facts + 4 * matrix + 1)
-        i, j = corner(t)
-        c = multiply(V + 4 * room, V + 3 * room, i, j, side, TILE, DEPTH)
-        c *= -tl.load(facts + 4 * matrix + 2) / (mu * mu) / unit
-        if HAS_S:
-            c += (0.5 / unit) * twice(GS + matrix * n * n, i, j, n, n, 1, TILE)
-        write_both(V + room, c, i, j, side, TILE)
+    room = area(side)
+    V = scratch + matrix * (BUFFERS * room)
+    mu, unit = fact(facts, 4 * matrix), fact(facts, 4 * matrix + 1)
+    i, j = corner(t)
+    c = multiply(V + 4 * room, V + 3 * room, i, j, side, TILE, DEPTH)
+    c *= -fact(facts, 4 * matrix + 2) / (mu * mu) / unit
+    if HAS_S:
+        c += (0.5 / unit) * twice(GS + matrix * n * n, i, j, n, n, 1, TILE)
+    write_both(V + room, c, i, j, side, TILE)
 
 
 @triton.jit
-def survey_kernel(
-    scratch, sums, left, n, side, TILE: tl.constexpr, DEPTH: tl.constexpr
+def survey(
+    scratch, sums, n, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
-    """(mu R) C, and what moments of V are made of."""
-    room, lower_tiles = extent(side, TILE)
+    """(mu R) C, and what moments of V are made of, for which half precision will do."""
+    room = area(side)
     across = side // TILE
     all_tiles = across * across
-    matrix, t = whereabouts(all_tiles + lower_tiles)
-    if here(left, matrix):
-        V = scratch + matrix * (BUFFERS * room)
-        whole = t < all_tiles
-        i, j, weight = lower(tl.maximum(t - all_tiles, 0))
-        i, j = tl.where(whole, t // across, i), tl.where(whole, t % across, j)
-        left_factor, right_factor = tl.where(whole, V + 3 * room, V), tl.where(whole, V + room, V)
+    V = scratch + matrix * (BUFFERS * room)
+    whole = t < all_tiles
+    i, j, weight = lower(tl.maximum(t - all_tiles, 0))
+    i, j = tl.where(whole, t // across, i), tl.where(whole, t % across, j)
+    if whole:
+        write(V + 4 * room, multiply(V + 3 * room, V + room, i, j, side, TILE, DEPTH), i, j, side, TILE)
+    else:
         v = read(V, i, j, side, TILE)
-        x = multiply(left_factor, right_factor, i, j, side, TILE, DEPTH)
-        if whole:
-            write(V + 4 * room, x, i, j, side, TILE)
-        else:
-            slot = sums + matrix * (SUMS * SLOTS) + 2 * SLOTS + t - all_tiles
-            tl.store(slot, _total(v * identity(i, j, n, TILE)))
-            tl.store(slot + SLOTS, weight * _total(v * v))
-            tl.store(slot + 2 * SLOTS, weight * _total(v * x))
-            tl.store(slot + 3 * SLOTS, weight * _total(x * x))
+        x = multiply_roughly(V, V, i, j, side, TILE, DEPTH)
+        slot = sums + matrix * (SUMS * SLOTS) + 2 * SLOTS + t - all_tiles
+        tl.store(slot, _total(v * identity(i, j, n, TILE)))
+        tl.store(slot + SLOTS, weight * _total(v * v))
+        tl.store(slot + 2 * SLOTS, weight * _total(v * x))
+        tl.store(slot + 3 * SLOTS, weight * _total(x * x))
 
 
 @triton.jit
-def begin_kernel(
-    scratch, sums, facts, left, n, side, TILE: tl.constexpr, DEPTH: tl.constexpr
+def begin(
+    scratch, sums, facts, left, n, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """C' and the first X, if the spectrum is easy."""
-    room, lower_tiles = extent(side, TILE)
-    matrix, t = whereabouts(lower_tiles)
+    room, lower_tiles = area(side), half_of(side, TILE)
     V = scratch + matrix * (BUFFERS * room)
     sums += matrix * (SUMS * SLOTS)
     m1 = collect(sums + 2 * SLOTS, lower_tiles) / n
     m2 = collect(sums + 3 * SLOTS, lower_tiles) / n
     m3 = collect(sums + 4 * SLOTS, lower_tiles) / n
     m4 = collect(sums + 5 * SLOTS, lower_tiles) / n
-    top = tl.maximum(bound_around_mean(m1, m2, m3, m4, n), 0.01)
+    top = tl.maximum(1.001 * bound_around_mean(m1, m2, m3, m4, n), 0.01)
     centre, _, rate = chebyshev(top)
-    easy = here(left, matrix) & (rate < EASY)
-    if easy:
+    if rate < EASY:
         i, j = corner(t)
         c = read(V + room, i, j, side, TILE) + multiply(V + 4 * room, V + 3 * room, i, j, side, TILE, DEPTH)
         write(V + room, c, i, j, side, TILE)
@@ -186,8 +178,9 @@ def _error(rate, step):
 
 
 @triton.jit
-def _steps(rate):
+def steps_of(top):
     """How many steps are needed each time; never none, as V is taken to reach 0.01 at least."""
+    _, _, rate = chebyshev(top)
     steps = 1
     while _error(rate, steps + 1) > WANTED:
         steps += 1
@@ -201,77 +194,61 @@ def _share(rate, step):
     return rate * (4 + before * before) / (4 + now * now)
 
 
-@triton.jit(do_not_specialize=["step"])
-def iterate_kernel(
-    scratch, sums, facts, left, out, n, ridge, step, SECOND: tl.constexpr,
-    side, TILE: tl.constexpr, DEPTH: tl.constexpr,
-):  # fmt: skip
-    """A step, counted from one, for matrices that need it. What is good enough the second time is the result.
-
-    With a ridge that goes through the scratch: its share needs the trace.
-    """
-    room, lower_tiles = extent(side, TILE)
-    matrix, t = whereabouts(lower_tiles)
-    if here(left, matrix):
-        _, width, rate = chebyshev(tl.load(facts + 4 * matrix + 3))
-        steps = _steps(rate)
-        if step <= steps:
-            V = scratch + matrix * (BUFFERS * room)
-            turn = step + (steps + 1 if SECOND else 0)
-            X, new = V + (4 + turn % 2) * room, V + (5 - turn % 2) * room
-            share, more = _share(rate, step), _share(rate, step + 1)
-            i, j = corner(t)
-            turned = multiply_roughly(V, X, i, j, side, TILE, DEPTH)
-            x = read(X, i, j, side, TILE)
-            d = (2 * more / width) * (read(V + room, i, j, side, TILE) - 4 * x - turned)
-            d += more * share * read(V + 2 * room, i, j, side, TILE)
-            x += d
-            if SECOND and (step == steps):
-                x = read(V + 3 * room, i, j, side, TILE) + x * (1 / AGAIN)
-                if ridge != 0:
-                    write(V + 3 * room, x, i, j, side, TILE)
-                    tl.store(sums + matrix * (SUMS * SLOTS) + 6 * SLOTS + t, _total(x * identity(i, j, n, TILE)))
-                else:
-                    scale = tl.load(facts + 4 * matrix + 1) / tl.load(facts + 4 * matrix)
-                    deliver(out + matrix * n * n, scale * x, i, j, n, TILE)
-            else:
-                write(V + 2 * room, d, i, j, side, TILE)
-                write_both(new, x, i, j, side, TILE)
-
-
 @triton.jit
-def again_kernel(
-    scratch, facts, left, side, TILE: tl.constexpr, DEPTH: tl.constexpr
+def iterate(
+    scratch, top, step, SECOND: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
-    """What the first X leaves as the second right side, and the first X for that."""
-    room, lower_tiles = extent(side, TILE)
-    matrix, t = whereabouts(lower_tiles)
-    if here(left, matrix):
-        centre, _, rate = chebyshev(tl.load(facts + 4 * matrix + 3))
+    """A step, counted from one, for matrices that need it."""
+    _, width, rate = chebyshev(top)
+    steps = steps_of(top)
+    if step <= steps:
+        room = area(side)
         V = scratch + matrix * (BUFFERS * room)
-        turn = _steps(rate) + 1
-        X, new = V + (4 + turn % 2) * room, V + (5 - turn % 2) * room
+        X, new = _turns(V, room, step + (steps + 1 if SECOND else 0))
+        share, more = _share(rate, step), _share(rate, step + 1)
         i, j = corner(t)
-        turned = multiply(V, X, i, j, side, TILE, DEPTH) + multiply(X, V, i, j, side, TILE, DEPTH)
+        turned = turn_roughly(V, X, i, j, side, TILE, DEPTH)
         x = read(X, i, j, side, TILE)
-        c = (read(V + room, i, j, side, TILE) - 4 * x - turned) * AGAIN
-        write(V + room, c, i, j, side, TILE)
-        write(V + 2 * room, c / centre, i, j, side, TILE)
-        write(V + 3 * room, x, i, j, side, TILE)
-        write_both(new, c / centre, i, j, side, TILE)
+        d = (2 * more / width) * (read(V + room, i, j, side, TILE) - 4 * x - turned)
+        d += more * share * read(V + 2 * room, i, j, side, TILE)
+        write(V + 2 * room, d, i, j, side, TILE)
+        write_both(new, x + d, i, j, side, TILE)
 
 
 @triton.jit
-def ridge_kernel(
-    scratch, sums, facts, left, out, n, ridge, side, TILE: tl.constexpr
-):  # fmt: skip
-    """The result with the ridge's share."""
-    room, lower_tiles = extent(side, TILE)
-    matrix, t = whereabouts(lower_tiles)
-    if here(left, matrix):
-        i, j = corner(t)
-        x = read(scratch + matrix * (BUFFERS * room) + 3 * room, i, j, side, TILE)
-        trace = collect(sums + matrix * (SUMS * SLOTS) + 6 * SLOTS, lower_tiles)
+def again(scratch, top, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """What the first X, rounded to half numbers, leaves as the second right side, and the first X for that."""
+    centre, _, _ = chebyshev(top)
+    room = area(side)
+    V = scratch + matrix * (BUFFERS * room)
+    X, new = _turns(V, room, steps_of(top) + 1)
+    i, j = corner(t)
+    turned = multiply_half(V, X, i, j, side, TILE, DEPTH) + tl.trans(multiply_half(V, X, j, i, side, TILE, DEPTH))
+    x = read_high(X, i, j, side, TILE)
+    c = (read(V + room, i, j, side, TILE) - 4 * x - turned) * AGAIN
+    write(V + room, c, i, j, side, TILE)
+    write(V + 2 * room, c / centre, i, j, side, TILE)
+    write(V + 3 * room, x, i, j, side, TILE)
+    write_both(new, c / centre, i, j, side, TILE)
+
+
+@triton.jit
+def finish(scratch, facts, top, out, n, ridge, matrix, t, side, TILE: tl.constexpr):
+    """The result, with the ridge's share."""
+    room = area(side)
+    V = scratch + matrix * (BUFFERS * room)
+    first = V + 3 * room
+    second, _ = _turns(V, room, 2 * steps_of(top) + 2)
+    i, j = corner(t)
+    x = read(first, i, j, side, TILE) + read(second, i, j, side, TILE) * (1 / AGAIN)
+    if ridge != 0:
+        trace = tl.sum(read_diagonal(first, side) + read_diagonal(second, side) * (1 / AGAIN), 0)
         x += (ridge / n) * trace * identity(i, j, n, TILE)
-        scale = tl.load(facts + 4 * matrix + 1) / tl.load(facts + 4 * matrix)
-        deliver(out + matrix * n * n, scale * x, i, j, n, TILE)
+    scale = fact(facts, 4 * matrix + 1) / fact(facts, 4 * matrix)
+    deliver(out + matrix * n * n, scale * x, i, j, n, TILE)
+
+
+@triton.jit
+def _turns(V, room, turn) -> tuple:
+    """Where X is before a step, and after it."""
+    return V + (4 + turn % 2) * room, V + (5 - turn % 2) * room

@@ -30,10 +30,10 @@ def roots(
 ) -> None:
     """Roots into S and inverse roots into R of the symmetric parts of ``A`` (k, n, n)."""
     n, strides = A.shape[-1], A.stride()
-    left = _marks(A)
+    members = phased.members(A)
+    left = _marks(A, members)
     table = coefficients(A.device, schedules)
     with at(A.device):
-        members = phased.members(A)
         if not members and n <= _MIDDLE and _has_room(A.device):
             arguments = (A, S, R, left, table, n, *strides, ridge)
             launch_known(easy_roots_kernel, (len(A), 1, 1), arguments, _ON_CHIP, key)
@@ -49,9 +49,9 @@ def solve(
 ) -> None:
     """X with S X + X S = GS - R GR R and the ridge's share into ``out``, of what is there of GS and GR."""
     n = S.shape[-1]
-    left = _marks(S)
+    members = phased.members(S)
+    left = _marks(S, members)
     with at(S.device):
-        members = phased.members(S)
         if not members and n <= _MIDDLE and _has_room(S.device):
             arguments = (S, R, GS, GR, out, left, n, ridge)
             launch_known(easy_solve_kernel, (len(S), 1, 1), arguments, has | _ON_CHIP, key)
@@ -67,9 +67,10 @@ def _has_room(device: torch.device) -> bool:
     return device.type != "cuda" or torch.cuda.get_device_properties(device).shared_memory_per_block_optin >= 227 << 10
 
 
-def _marks(A: Tensor) -> Tensor:
-    """Room for what kernels note about each matrix for those that follow."""
-    return torch.zeros(len(A), tiles.LINE.value, dtype=torch.int32, device=A.device)
+def _marks(A: Tensor, members: int) -> Tensor:
+    """Room for what kernels note about each matrix for those that follow; programs that meet count from zero."""
+    room = torch.zeros if members else torch.empty
+    return room(len(A), tiles.LINE.value, dtype=torch.int32, device=A.device)
 
 
 _CACHE = 40 << 20

@@ -56,14 +56,17 @@ def moments_kernel(
         row = start + tl.arange(0, BLOCK)
         taken = (row < end)[:, None] & inside[None, :]
         place = row.to(tl.int64)[:, None] * CHANNELS + here[None, :]
-        q = tl.load(Q + place, taken, 0.0).to(tl.float32) - centre[None, :]
-        q = _factor(tl.where(taken, q, 0.0), Q, WIDE)
+        exact = tl.where(taken, tl.load(Q + place, taken, 0.0).to(tl.float32) - centre[None, :], 0.0)
+        q = _factor(exact, Q, WIDE)
         if OWN:
             p = q
         else:
             p = tl.load(P + place, taken, 0.0)
             sums += p.to(tl.float32)
             p = _factor(p, P, WIDE)
+            # Features are half numbers: less a mean many are rounded alike, which adds up where P has a mean too.
+            lost = _factor(exact - q.to(tl.float32), Q, WIDE)
+            products = tl.dot(tl.trans(p), lost, products, input_precision="ieee")
         products = tl.dot(tl.trans(p), q, products, input_precision="ieee")
     slot = group * tl.num_programs(0) + part
     tl.store(first + slot * SIZE + column, centre if OWN else tl.sum(sums, 0), inside)

@@ -14,6 +14,8 @@ Ceilings = dict[str, Any]
 
 SPLIT = 3
 """Half products in one of float32, as the kernels make them for easy matrices."""
+AT_ONCE = 264
+"""Programs of large matrices that fit on an H200 at once."""
 TENSORS = 7
 """Tensors of the size of the input that a step moves at least: A, S, R forward, S, R, G and the gradient back."""
 
@@ -66,15 +68,17 @@ def floors(batch: int, n: int, products: float, found: Ceilings) -> dict[str, fl
     """Microseconds that a step takes at least by launches, by arithmetic and by bytes."""
     flops, moved = work_of(batch, n, products)
     return {
-        "launches": launches(n) * (found["launch_in_a_graph_microseconds"] or 0.0),
+        "launches": launches(batch, n) * (found["launch_in_a_graph_microseconds"] or 0.0),
         "arithmetic": 1e-6 * SPLIT * flops / found["bfloat16_teraflops"],
         "bytes": 1e-6 * moved / found["copy_terabytes_per_second"],
     }
 
 
-def launches(n: int) -> int:
-    """Kernels in a step: above 64 some are for what is not easy, above 128 there is one for every product."""
-    return 2 if n <= 64 else 4 if n <= 128 else 26
+def launches(batch: int, n: int) -> int:
+    """Kernels in a step: above 64 some are for what is not easy, above 128 large batches take one for every phase."""
+    across = -(-n // 64)
+    at_once = n <= 128 or batch * across * (across + 1) // 2 <= AT_ONCE
+    return 2 if n <= 64 else 6 if at_once else 27
 
 
 def work_of(batch: int, n: int, products: float) -> tuple[float, float]:

@@ -5,7 +5,7 @@ import torch
 import triton
 import triton.language as tl
 
-from matroot.backends import triton_phased, triton_roots
+from matroot.backends import triton_phases, triton_roots
 from matroot.backends.triton_kernels import exact_product
 from matroot.experiments.problems import SPECTRA, symmetric, with_spectrum
 from matroot.methods.minimax import kernel_schedules
@@ -25,7 +25,7 @@ def roots(A, ridge=0.0):
 def at_once(request, monkeypatch):
     """Easy matrices with a launch for every phase, or on chip, and with one launch for all phases."""
     if request.param:
-        monkeypatch.setattr(triton_phased, "members", lambda A: 1)
+        monkeypatch.setattr(triton_phases, "members", lambda A: 1)
     return request.param
 
 

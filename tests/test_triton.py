@@ -111,7 +111,7 @@ def test_a_row_of_launches_compiles_once_for_a_layout():
 def test_later_launches_take_what_the_first_ones_did(n, members, launches, monkeypatch):
     """Past the dispatcher arguments go by place; nothing but a GPU would notice one that is missing or elsewhere."""
     pytest.importorskip("triton")
-    from matroot.backends import triton_large, triton_phased, triton_phases
+    from matroot.backends import triton_large, triton_phase_kernels, triton_phases
 
     calls = []
 
@@ -130,8 +130,8 @@ def test_later_launches_take_what_the_first_ones_did(n, members, launches, monke
 
             return call
 
-    monkeypatch.setattr(triton_phased, "members", lambda A: members)
-    for module in (triton_large, triton_phases):
+    monkeypatch.setattr(triton_phases, "members", lambda A: members)
+    for module in (triton_large, triton_phase_kernels):
         for name, kernel in [*vars(module).items()]:
             if name.endswith("_kernel"):
                 monkeypatch.setattr(module, name, Kernel(name, kernel.arg_names))

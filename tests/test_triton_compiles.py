@@ -10,7 +10,7 @@ MODULES = (
     "triton_kernels",
     "triton_solve",
     "triton_middle",
-    "triton_phases",
+    "triton_phase_kernels",
     "triton_tiled_roots",
     "triton_tiled_smith",
     "triton_paper",

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import triton_phased as phased
+from . import triton_phases as phases
 from . import triton_tiles as tiles
 from .triton_coefficients import Schedules, coefficients
 from .triton_launch import at, launch_known, resident
@@ -30,7 +30,7 @@ def roots(
 ) -> None:
     """Roots into S and inverse roots into R of the symmetric parts of ``A`` (k, n, n)."""
     n, strides = A.shape[-1], A.stride()
-    members = phased.members(A)
+    members = phases.members(A)
     left = _marks(A, members)
     table = coefficients(A.device, schedules)
     with at(A.device):
@@ -38,7 +38,7 @@ def roots(
             arguments = (A, S, R, left, table, n, *strides, ridge)
             launch_known(easy_roots_kernel, (len(A), 1, 1), arguments, _ON_CHIP, key)
         else:
-            phased.roots(A, S, R, left, table, ridge, members, key)
+            phases.roots(A, S, R, left, table, ridge, members, key)
         grid, memory, options = _groups(A, left)
         arguments = (A, S, R, table, *memory, n, *strides, ridge, widest)
         launch_known(tiled_roots_kernel, grid, arguments, options, key)
@@ -49,14 +49,14 @@ def solve(
 ) -> None:
     """X with S X + X S = GS - R GR R and the ridge's share into ``out``, of what is there of GS and GR."""
     n = S.shape[-1]
-    members = phased.members(S)
+    members = phases.members(S)
     left = _marks(S, members)
     with at(S.device):
         if not members and n <= _MIDDLE and _has_room(S.device):
             arguments = (S, R, GS, GR, out, left, n, ridge)
             launch_known(easy_solve_kernel, (len(S), 1, 1), arguments, has | _ON_CHIP, key)
         else:
-            phased.solve((S, R, GS, GR), out, left, ridge, has, members, key)
+            phases.solve((S, R, GS, GR), out, left, ridge, has, members, key)
         grid, memory, options = _groups(S, left)
         launch_known(tiled_smith_kernel, grid, (S, R, GS, GR, out, *memory, n, ridge), has | options, key)
 

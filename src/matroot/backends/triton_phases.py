@@ -1,204 +1,108 @@
-"""Kernels for large matrices that are easy: a launch for each phase, or one for all of them.
+"""Launching the phases of easy matrices, all at once where the programs for all tiles can be there at once."""
 
-In a launch of its own a phase has one program per tile, for any number of matrices. In one launch the programs of a
-matrix, all there at once, deal its tiles among them, and meet after every phase: that is faster where it fits.
-"""
-# pyright: reportGeneralTypeIssues=false
-# Triton declares that calls of kernel functions never return.
+from collections.abc import Iterator
 
-import triton
-import triton.language as tl
+import torch
+from torch import Tensor
 
-from .triton_planes import fact, half_of, here, whereabouts
-from .triton_streamed_roots import correct, gap, rest, scale, square, start, terms
-from .triton_streamed_solve import (
-    again,
-    begin,
-    finish,
-    half_turn,
-    iterate,
-    measure,
-    prepare,
-    steps_of,
-    survey,
-    turn,
-)
-from .triton_tiles import LINE, meet
+from . import triton_phase_kernels as kernels
+from . import triton_tiles as tiles
+from .triton_launch import Row, launch_known, resident
+from .triton_planes import BUFFERS, SUMS
+from .triton_solve_phases import STEPS
 
-ROOTS_PHASES = tl.constexpr(10)
-"""After ``scale``."""
-SOLVE_PHASES = tl.constexpr(8)
-"""After ``prepare``."""
+_TILE = 64
+_SCRATCH = 1 << 29
+"""Bytes of scratch; larger batches take turns."""
+_AT_ONCE = {"num_warps": 4, "num_stages": 3, "launch_cooperative_grid": True}
 
 
-@triton.jit
-def _together(left, matrix):
-    """The counter by which the programs of a matrix meet: apart from that of the programs for what is left."""
-    return left + matrix * LINE + 2
+def members(A: Tensor) -> int:
+    """Programs for each matrix with which all phases can be one launch; zero if that is too many."""
+    batch, n = A.shape[:2]
+    half, full = _tiles(n, _small_tile(n))
+    programs = min(full + half, resident(A.device, 98) // batch)
+    return programs if programs >= half else 0
 
 
-@triton.jit
-def roots_tiles(PHASE: tl.constexpr, half):
-    """Tiles to be made in a phase, given those on and below the diagonal."""
-    return 2 * half if PHASE % 4 == 1 and PHASE > 1 else half
+def roots(A: Tensor, S: Tensor, R: Tensor, left: Tensor, table: Tensor, ridge: float, members: int, key: tuple) -> None:
+    """Roots into S and inverse roots into R of ``A`` (k, n, n), or a mark that a matrix is left."""
+    n, strides = A.shape[-1], A.stride()
+    if members:
+        memory, facts, options = _memory(A, _small_tile(n), 2)
+        arguments = (A, S, R, *memory, facts, left, table, n, *strides, ridge, members)
+        options |= _AT_ONCE
+        launch_known(kernels.all_roots_phases_kernel, (len(A) * members, 1, 1), arguments, options, key)
+        return
+    for part in _parts(A):
+        memory, facts, options = _memory(A[part], _TILE, 2)
+        half, _ = (len(facts) * count for count in _tiles(n, _TILE))
+        row = Row(options, A.device, key)
+        row.launch(kernels.scale_kernel, half, (A[part], memory[0], facts, left[part], n, *strides, ridge))
+        arguments = (S[part], R[part], *memory, facts, left[part], table, n)
+        for phase in range(kernels.ROOTS_PHASES.value):
+            programs = kernels.roots_tiles.fn(phase, half)
+            row.launch(kernels.roots_phase_kernel, programs, arguments, PHASE=phase)
 
 
-@triton.jit
-def _roots_phase(
-    PHASE: tl.constexpr, S, R, scratch, sums, facts, left, table, n,
-    matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
-):  # fmt: skip
-    LAST: tl.constexpr = PHASE > 5
-    if PHASE == 0:
-        square(scratch, sums, matrix, t, side, TILE, DEPTH)
-    elif PHASE == 1:
-        start(scratch, sums, facts, left, table, n, matrix, t, side, TILE, DEPTH)
-    elif PHASE % 4 == 2:
-        gap(scratch, n, LAST, matrix, t, side, TILE, DEPTH)
-    elif PHASE % 4 == 3:
-        terms(scratch, sums, table, n, LAST, matrix, t, side, TILE, DEPTH)
-    elif PHASE % 4 == 0:
-        rest(scratch, LAST, matrix, t, side, TILE, DEPTH)
-    else:
-        correct(scratch, sums, facts, left, S, R, n, LAST, matrix, t, side, TILE, DEPTH)
+def solve(
+    given: tuple[Tensor, ...],
+    out: Tensor,
+    left: Tensor,
+    ridge: float,
+    has: dict[str, bool],
+    members: int,
+    key: tuple,
+) -> None:
+    """X with S X + X S = GS - R GR R into ``out``, given S, R, GS and GR, or a mark that a matrix is left."""
+    n = out.shape[-1]
+    if members:
+        memory, facts, options = _memory(out, _small_tile(n), 4)
+        options |= has | _AT_ONCE
+        arguments = (*given, out, *memory, facts, left, n, ridge, members)
+        launch_known(kernels.all_solve_phases_kernel, (len(out) * members, 1, 1), arguments, options, key)
+        return
+    for part in _parts(out):
+        S, R, GS, GR = (T[part] for T in given)
+        memory, facts, options = _memory(out[part], _TILE, 4)
+        scratch, sums = memory
+        half, full = (len(facts) * count for count in _tiles(n, _TILE))
+        row = Row(options, out.device, key)
+        row.launch(kernels.measure_kernel, half, (S, R, GS, GR, sums, n), **has)
+        row.launch(kernels.prepare_kernel, half, (S, R, GS, GR, scratch, sums, facts, left[part], n), **has)
+        arguments = (GS, out[part], scratch, sums, facts, left[part], n, ridge)
+        for phase in range(0 if has["HAS_R"] else 2, kernels.SOLVE_PHASES.value):
+            programs = kernels.solve_tiles.fn(phase, half, full)
+            for step in range(STEPS.value if kernels.iterates.fn(phase) else 1):
+                known = (*arguments, 1 + step)
+                row.launch(kernels.solve_phase_kernel, programs, known, PHASE=phase, HAS_S=has["HAS_S"])
 
 
-@triton.jit
-def scale_kernel(
-    A, scratch, facts, left, n, stride_batch, stride_row, stride_column, ridge, side, TILE: tl.constexpr
-):  # fmt: skip
-    half = half_of(side, TILE)
-    matrix, t = whereabouts(half)
-    scale(A, scratch, facts, left, n, stride_batch, stride_row, stride_column, ridge, matrix, t, side, TILE)
+def _small_tile(n: int) -> int:
+    """That of all phases at once."""
+    return 32 if n <= 128 else _TILE
 
 
-@triton.jit
-def roots_phase_kernel(
-    S, R, scratch, sums, facts, left, table, n,
-    PHASE: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
-):  # fmt: skip
-    half = half_of(side, TILE)
-    matrix, t = whereabouts(roots_tiles(PHASE, half))
-    if here(left, matrix):
-        _roots_phase(PHASE, S, R, scratch, sums, facts, left, table, n, matrix, t, side, TILE, DEPTH)
+def _side(n: int) -> int:
+    return -(-n // _TILE) * _TILE
 
 
-@triton.jit(do_not_specialize=["members"])
-def all_roots_phases_kernel(
-    A, S, R, scratch, sums, facts, left, table, n, stride_batch, stride_row, stride_column, ridge,
-    members, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
-):  # fmt: skip
-    half = half_of(side, TILE)
-    matrix, rank = whereabouts(members)
-    counter = _together(left, matrix)
-    for t in range(rank, half, members):
-        scale(A, scratch, facts, left, n, stride_batch, stride_row, stride_column, ridge, matrix, t, side, TILE)
-    due = meet(counter, members, members)
-    easy = here(left, matrix)
-    for PHASE in tl.static_range(ROOTS_PHASES):
-        if easy:
-            for t in range(rank, roots_tiles(PHASE, half), members):
-                _roots_phase(PHASE, S, R, scratch, sums, facts, left, table, n, matrix, t, side, TILE, DEPTH)
-            if PHASE < ROOTS_PHASES - 1:
-                due = meet(counter, due, members)
-            if PHASE == 1:
-                easy = here(left, matrix)
+def _tiles(n: int, tile: int) -> tuple[int, int]:
+    """Tiles of a matrix on and below its diagonal, and all."""
+    across = _side(n) // tile
+    return across * (across + 1) // 2, across * across
 
 
-@triton.jit
-def solve_tiles(PHASE: tl.constexpr, half, full):
-    """Tiles to be made in a phase, given those on and below the diagonal, and all of them."""
-    return full if PHASE == 0 else full + half if PHASE == 2 else half
+def _parts(A: Tensor) -> Iterator[slice]:
+    """Parts of the batch, so that the scratch of each is not too large; all begin where memory is as aligned."""
+    count = max(8, _SCRATCH // (4 * BUFFERS.value * _side(A.shape[-1]) ** 2) // 8 * 8)
+    return (slice(start, start + count) for start in range(0, len(A), count))
 
 
-@triton.jit
-def iterates(PHASE: tl.constexpr):
-    return PHASE == 4 or PHASE == 6
-
-
-@triton.jit
-def _solve_phase(
-    PHASE: tl.constexpr, GS, out, scratch, sums, facts, left, n, ridge, top, step, HAS_S: tl.constexpr,
-    matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
-):  # fmt: skip
-    if PHASE == 0:
-        half_turn(scratch, matrix, t, side, TILE, DEPTH)
-    elif PHASE == 1:
-        turn(scratch, facts, GS, n, HAS_S, matrix, t, side, TILE, DEPTH)
-    elif PHASE == 2:
-        survey(scratch, sums, n, matrix, t, side, TILE, DEPTH)
-    elif PHASE == 3:
-        begin(scratch, sums, facts, left, n, matrix, t, side, TILE, DEPTH)
-    elif iterates(PHASE):
-        iterate(scratch, top, step, PHASE == 6, matrix, t, side, TILE, DEPTH)
-    elif PHASE == 5:
-        again(scratch, top, matrix, t, side, TILE, DEPTH)
-    else:
-        finish(scratch, facts, top, out, n, ridge, matrix, t, side, TILE)
-
-
-@triton.jit
-def measure_kernel(
-    S, R, GS, GR, sums, n, HAS_S: tl.constexpr, HAS_R: tl.constexpr, side, TILE: tl.constexpr
-):  # fmt: skip
-    half = half_of(side, TILE)
-    matrix, t = whereabouts(half)
-    measure(S, R, GS, GR, sums, n, HAS_S, HAS_R, matrix, t, side, TILE)
-
-
-@triton.jit
-def prepare_kernel(
-    S, R, GS, GR, scratch, sums, facts, left, n,
-    HAS_S: tl.constexpr, HAS_R: tl.constexpr, side, TILE: tl.constexpr,
-):  # fmt: skip
-    half = half_of(side, TILE)
-    matrix, t = whereabouts(half)
-    prepare(S, R, GS, GR, scratch, sums, facts, left, n, HAS_S, HAS_R, matrix, t, side, TILE)
-
-
-@triton.jit(do_not_specialize=["step"])
-def solve_phase_kernel(
-    GS, out, scratch, sums, facts, left, n, ridge, step,
-    PHASE: tl.constexpr, HAS_S: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
-):  # fmt: skip
-    across = side // TILE
-    matrix, t = whereabouts(solve_tiles(PHASE, half_of(side, TILE), across * across))
-    if here(left, matrix):
-        top = fact(facts, 4 * matrix + 3)
-        _solve_phase(
-            PHASE, GS, out, scratch, sums, facts, left, n, ridge, top, step, HAS_S, matrix, t, side, TILE, DEPTH
-        )
-
-
-@triton.jit(do_not_specialize=["members"])
-def all_solve_phases_kernel(
-    S, R, GS, GR, out, scratch, sums, facts, left, n, ridge, members,
-    HAS_S: tl.constexpr, HAS_R: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
-):  # fmt: skip
-    half = half_of(side, TILE)
-    full = (side // TILE) * (side // TILE)
-    matrix, rank = whereabouts(members)
-    counter = _together(left, matrix)
-    for t in range(rank, half, members):
-        measure(S, R, GS, GR, sums, n, HAS_S, HAS_R, matrix, t, side, TILE)
-    due = meet(counter, members, members)
-    for t in range(rank, half, members):
-        prepare(S, R, GS, GR, scratch, sums, facts, left, n, HAS_S, HAS_R, matrix, t, side, TILE)
-    due = meet(counter, due, members)
-    easy = here(left, matrix)
-    top = 0.0 * ridge
-    often = 0 * rank
-    for PHASE in tl.static_range(0 if HAS_R else 2, SOLVE_PHASES):
-        if easy:
-            for step in range(1, (often if iterates(PHASE) else 1) + 1):
-                for t in range(rank, solve_tiles(PHASE, half, full), members):
-                    _solve_phase(
-                        PHASE, GS, out, scratch, sums, facts, left, n, ridge, top, step, HAS_S,
-                        matrix, t, side, TILE, DEPTH,
-                    )  # fmt: skip
-                if PHASE < SOLVE_PHASES - 1:
-                    due = meet(counter, due, members)
-            if PHASE == 3:
-                easy = here(left, matrix)
-                top = fact(facts, 4 * matrix + 3)
-                often = steps_of(top)
+def _memory(A: Tensor, tile: int, facts: int) -> tuple[tuple[Tensor, Tensor], Tensor, dict[str, int]]:
+    """Scratch and sums, room for some facts about each matrix, and options."""
+    batch, side = len(A), _side(A.shape[-1])
+    scratch = torch.empty(batch, BUFFERS.value, 2, side, side, dtype=torch.float16, device=A.device)
+    sums = torch.empty(batch, SUMS.value, tiles.SLOTS.value, dtype=torch.float32, device=A.device)
+    known = torch.empty(batch, facts, dtype=torch.float32, device=A.device)
+    return (scratch, sums), known, {"side": side, "TILE": tile, "DEPTH": _TILE}

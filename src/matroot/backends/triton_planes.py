@@ -36,38 +36,35 @@ def half_of(side, TILE: tl.constexpr):
     return across * (across + 1) // 2
 
 
-# What other programs may have written in the same launch is read past the first cache, which would not see it.
+@triton.jit
+def fresh(place):
+    """What is there, though other programs may have written it in the same launch: past the first cache."""
+    return tl.load(place, cache_modifier=".cg")
 
 
 @triton.jit
 def here(left, matrix):
     """Whether a matrix is not left."""
-    return fact(left, matrix * LINE) == 0
-
-
-@triton.jit
-def fact(facts, place):
-    return tl.load(facts + place, cache_modifier=".cg")
+    return fresh(left + matrix * LINE) == 0
 
 
 @triton.jit
 def read(A, i, j, side, TILE: tl.constexpr):
     row, column = index(i, j, TILE)
     place = A + row * side + column
-    high = tl.load(place, cache_modifier=".cg")
-    low = tl.load(place + side * side, cache_modifier=".cg")
-    return (high.to(tl.float32) + low.to(tl.float32)) * (1 / UNIT)
+    return (fresh(place).to(tl.float32) + fresh(place + side * side).to(tl.float32)) * (1 / UNIT)
 
 
 @triton.jit
 def read_high(A, i, j, side, TILE: tl.constexpr):
     """A tile without its lower halves."""
     row, column = index(i, j, TILE)
-    return tl.load(A + row * side + column, cache_modifier=".cg").to(tl.float32) * (1 / UNIT)
+    return fresh(A + row * side + column).to(tl.float32) * (1 / UNIT)
 
 
 @triton.jit
 def read_diagonal(A, side):
+    """The diagonal, in LANES lanes."""
     lane = tl.arange(0, LANES)
     place = A + lane * (side + 1)
     high = tl.load(place, lane < side, 0.0, cache_modifier=".cg")
@@ -103,18 +100,13 @@ def _places(i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr) -> tuple:
 
 
 @triton.jit
-def _of(place):
-    return tl.load(place, cache_modifier=".cg")
-
-
-@triton.jit
 def multiply(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """A tile of A B."""
     left, right = _places(i, j, side, TILE, DEPTH)
     found = tl.zeros((TILE, TILE), tl.float32)
     for k in range(0, side, DEPTH):
         one, other = A + left + k, B + right + k * side
-        a0, a1, b0, b1 = _of(one), _of(one + side * side), _of(other), _of(other + side * side)
+        a0, a1, b0, b1 = fresh(one), fresh(one + side * side), fresh(other), fresh(other + side * side)
         found += tl.dot(a0, b0, tl.dot(a1, b0, tl.dot(a0, b1)))  # long sums are truncated less in parts
     return found * (1 / (UNIT * UNIT))
 
@@ -125,8 +117,8 @@ def multiply_half(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     left, right = _places(i, j, side, TILE, DEPTH)
     found = tl.zeros((TILE, TILE), tl.float32)
     for k in range(0, side, DEPTH):
-        one, b = A + left + k, _of(B + right + k * side)
-        found += tl.dot(_of(one), b, tl.dot(_of(one + side * side), b))
+        one, b = A + left + k, fresh(B + right + k * side)
+        found += tl.dot(fresh(one), b, tl.dot(fresh(one + side * side), b))
     return found * (1 / (UNIT * UNIT))
 
 
@@ -134,7 +126,7 @@ def multiply_half(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
 def _add_roughly(found, A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     left, right = _places(i, j, side, TILE, DEPTH)
     for k in range(0, side, DEPTH):
-        found = tl.dot(_of(A + left + k), _of(B + right + k * side), found)
+        found = tl.dot(fresh(A + left + k), fresh(B + right + k * side), found)
     return found
 
 

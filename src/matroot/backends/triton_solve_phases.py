@@ -16,7 +16,7 @@ from .triton_planes import (
     BUFFERS,
     SUMS,
     area,
-    fact,
+    fresh,
     half_of,
     multiply,
     multiply_half,
@@ -112,10 +112,10 @@ def turn(
     """C = GS - R GR R, given (mu R) GR."""
     room = area(side)
     V = scratch + matrix * (BUFFERS * room)
-    mu, unit = fact(facts, 4 * matrix), fact(facts, 4 * matrix + 1)
+    mu, unit = fresh(facts + 4 * matrix), fresh(facts + 4 * matrix + 1)
     i, j = corner(t)
     c = multiply(V + 4 * room, V + 3 * room, i, j, side, TILE, DEPTH)
-    c *= -fact(facts, 4 * matrix + 2) / (mu * mu) / unit
+    c *= -fresh(facts + 4 * matrix + 2) / (mu * mu) / unit
     if HAS_S:
         c += (0.5 / unit) * twice(GS + matrix * n * n, i, j, n, n, 1, TILE)
     write_both(V + room, c, i, j, side, TILE)
@@ -244,7 +244,7 @@ def finish(scratch, facts, top, out, n, ridge, matrix, t, side, TILE: tl.constex
     if ridge != 0:
         trace = tl.sum(read_diagonal(first, side) + read_diagonal(second, side) * (1 / AGAIN), 0)
         x += (ridge / n) * trace * identity(i, j, n, TILE)
-    scale = fact(facts, 4 * matrix + 1) / fact(facts, 4 * matrix)
+    scale = fresh(facts + 4 * matrix + 1) / fresh(facts + 4 * matrix)
     deliver(out + matrix * n * n, scale * x, i, j, n, TILE)
 
 

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from .triton_kernels import BEGINNING, SHARP, _total, bound_around_mean, looks_easy
-from .triton_planes import BUFFERS, LANES, SUMS, area, fact, half_of, multiply, multiply_roughly, read, write_both
+from .triton_planes import BUFFERS, LANES, SUMS, area, fresh, half_of, multiply, multiply_roughly, read, write_both
 from .triton_tiles import SLOTS, collect, corner, deliver, identity, leave, lower, octave, twice
 
 
@@ -64,7 +64,7 @@ def start(
     room, lower_tiles = area(side), half_of(side, TILE)
     X = scratch + matrix * (BUFFERS * room)
     sums += matrix * (SUMS * SLOTS)
-    m1 = fact(facts, 2 * matrix + 1)
+    m1 = fresh(facts + 2 * matrix + 1)
     m2 = collect(sums, lower_tiles) / n
     if looks_easy(m1, m2, n):
         i, j = corner(t)
@@ -153,7 +153,7 @@ def correct(
     x += multiply(tl.where(first, old, D), tl.where(first, D, old), i, j, side, TILE, DEPTH)
     if LAST:
         if collect(sums + matrix * (SUMS * SLOTS) + 3 * SLOTS, lower_tiles) < SHARP * SHARP:
-            scale = tl.exp2(0.5 * fact(facts, 2 * matrix))
+            scale = tl.exp2(0.5 * fresh(facts + 2 * matrix))
             target = tl.where(first, S, R) + matrix * n * n
             deliver(target, tl.where(first, scale, 1 / scale) * x, i, j, n, TILE)
         elif t == 0:

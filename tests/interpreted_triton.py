@@ -5,7 +5,7 @@ import torch
 import triton
 import triton.language as tl
 
-from matroot.backends import triton_phases, triton_roots
+from matroot.backends import triton_roots
 from matroot.backends.triton_kernels import exact_product
 from matroot.experiments.problems import SPECTRA, symmetric, with_spectrum
 from matroot.methods.minimax import kernel_schedules
@@ -21,14 +21,6 @@ def roots(A, ridge=0.0):
     return triton_roots.roots(A, ridge, kernel_schedules)
 
 
-@pytest.fixture(params=[False, True])
-def at_once(request, monkeypatch):
-    """Easy matrices with a launch for every phase, or on chip, and with one launch for all phases."""
-    if request.param:
-        monkeypatch.setattr(triton_phases, "members", lambda A: 1)
-    return request.param
-
-
 def test_this_is_the_interpreter():
     assert triton.knobs.runtime.interpret
 
@@ -42,18 +34,6 @@ def test_roots_and_gradients(n):
     root, inverse = exact_gradient(A, GS), exact_gradient(A, GR, inverse=True)
     assert error(triton_roots.solve(S, R, GS, None, 0.0), root) < 32 * EPS
     assert error(triton_roots.solve(S, R, None, GR, 0.0), inverse) < 64 * EPS
-    assert error(triton_roots.solve(S, R, GS, GR, 0.0), root + inverse) < 64 * EPS
-
-
-@pytest.mark.parametrize("n", [65, 130])
-def test_roots_and_gradients_in_tiles(n, at_once):
-    A, GS, GR = wishart(1, n, samples=2 * n + 4).float(), symmetric(1, n).float(), symmetric(1, n, seed=2).float()
-    S, R = roots(A)
-    assert error(S, exact_root(A)) < 8 * EPS
-    assert error(R, exact_inverse_root(A)) < 16 * EPS
-    root, inverse = exact_gradient(A, GS), exact_gradient(A, GR, inverse=True)
-    if at_once:
-        assert error(triton_roots.solve(S, R, GS, None, 0.0), root) < 32 * EPS
     assert error(triton_roots.solve(S, R, GS, GR, 0.0), root + inverse) < 64 * EPS
 
 
@@ -114,45 +94,6 @@ def test_bad_matrices_harm_no_other():
     assert torch.isnan(X[2:5]).all()
     assert not X[1].any()
     assert torch.isfinite(X[[0, 5, 6]]).all()
-
-
-@pytest.mark.parametrize(("kind", "condition", "n"), [("log", 1e6, 65), ("one-small", 1e4, 65), ("log", 1e4, 130)])
-def test_any_condition_in_tiles(kind, condition, n):
-    """Matrices that do not look easy, and one that only looks so and is done again with care."""
-    A = with_spectrum(kind, 1, n, condition).float()
-    S, R = roots(A)
-    assert error(S, exact_root(A)) < EPS * condition**0.5
-    assert error(R, exact_inverse_root(A)) < EPS * condition
-    if kind == "log":
-        G = symmetric(1, n).float()
-        assert error(triton_roots.solve(S, R, G, None, 0.0), exact_gradient(A, G)) < EPS * condition
-
-
-@pytest.mark.parametrize("n", [65, 130])
-def test_tiles_take_any_input(n, at_once):
-    """In one batch: asymmetric and very large, very small, zero, NaN, infinite; strided, with a ridge."""
-    eye = torch.eye(n)
-    A = wishart(1, n).float().repeat(5, 1, 1)
-    skew = torch.randn(n, n, generator=torch.Generator().manual_seed(0))
-    A[0] = (A[0] + skew - skew.mT) * 4.0**60
-    A[1] *= 4.0**-60
-    A[2], A[3, 0, n - 1], A[4, 1, 1] = 0, float("nan"), float("inf")
-    mean = A.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None]
-    full = A[:2] + 0.25 * mean[:2] * eye
-    S, R = roots(A.permute(1, 2, 0).contiguous().permute(2, 0, 1), 0.25)
-    assert error(S[:2], exact_root(full)) < 8 * EPS
-    assert error(R[:2], exact_inverse_root(full)) < 8 * EPS
-    for root in (S, R):
-        assert torch.equal(root[:2], root[:2].mT)
-        assert not root[2].any()
-        assert torch.isnan(root[3:]).all()
-    G = symmetric(1, n).float()
-    true = exact_gradient(full[1:], G)
-    true = true + 0.25 * true.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None] * eye
-    X = triton_roots.solve(S[1:4], R[1:4], G.repeat(3, 1, 1), None, 0.25)
-    assert error(X[:1], true) < 32 * EPS
-    assert not X[1].any()
-    assert torch.isnan(X[2]).all()
 
 
 def test_singular_matrices_are_shifted():

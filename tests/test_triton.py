@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent.parent
         "interpreted_triton.py",
         "interpreted_triton_features.py",
         "interpreted_triton_paper.py",
+        "interpreted_triton_tiles.py",
         "nn/interpreted_whitening_step.py",
     ],
 )

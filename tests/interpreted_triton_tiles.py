@@ -2,25 +2,14 @@
 
 import pytest
 import torch
-import triton
 
 from matroot.backends import triton_phases, triton_roots
 from matroot.experiments.problems import symmetric, with_spectrum
-from matroot.methods.minimax import kernel_schedules
 
+from .interpreted_triton import EPS, roots
 from .matrices import error, exact_gradient, exact_inverse_root, exact_root, wishart
 
-EPS = torch.finfo(torch.float32).eps
-# Diverging iterations of indefinite matrices overflow on purpose.
-pytestmark = pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
-
-
-def roots(A, ridge=0.0):
-    return triton_roots.roots(A, ridge, kernel_schedules)
-
-
-def test_this_is_the_interpreter():
-    assert triton.knobs.runtime.interpret
+pytestmark = pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")  # of NaN and Inf, on purpose
 
 
 @pytest.fixture(params=[False, True])

@@ -228,6 +228,7 @@ def test_groups_of_programs(n, batch):
     (X,) = torch.autograd.grad((S, R), alone, (G[:1], G[:1]))
     for a, b in zip((S, R, X), found, strict=True):
         assert error(a.detach().cpu(), b[:1].cpu().double()) < 5e-6
+        assert torch.equal(a.detach(), b[:1]) or batch > 3  # which go other ways
 
 
 @pytest.mark.parametrize("n", [65, 128, 256])

@@ -22,7 +22,7 @@ EXACT = tl.constexpr("fp16x6")
 ROUGH = tl.constexpr("fp16")
 WHOLE = tl.constexpr(12582912.0)  # 1.5 2^23: what is added to it is rounded to a whole number
 UNIT = tl.constexpr(16.0)  # what stands for one in factors of FAST products, for ``halves`` to keep their digits
-FOURTH = tl.constexpr(16.0**-4)
+FOURTH = tl.constexpr(UNIT.value**-4)
 BEGINNING = tl.constexpr(3 * STEPS * 5)  # of the steps for easy matrices, after three schedules
 
 

@@ -26,9 +26,10 @@ from .triton_solve_phases import (
 from .triton_tiles import LINE, meet
 
 ROOTS_PHASES = tl.constexpr(10)
-"""After ``scale``."""
+"""After ``scale``: square, start, then twice gap, terms, rest and correct."""
 SOLVE_PHASES = tl.constexpr(8)
-"""After ``prepare``."""
+"""After ``prepare``: half_turn and turn where an inverse root has a cotangent, survey, begin, iterate, again, iterate,
+finish."""
 
 
 @triton.jit

@@ -36,7 +36,7 @@ def roots(A: Tensor, S: Tensor, R: Tensor, left: Tensor, table: Tensor, ridge: f
         return
     for part in _parts(A):
         memory, facts, options = _memory(A[part], _TILE, 2)
-        half, _ = (len(facts) * count for count in _tiles(n, _TILE))
+        half = len(facts) * _tiles(n, _TILE)[0]
         row = Row(options, A.device, key)
         row.launch(kernels.scale_kernel, half, (A[part], memory[0], facts, left[part], n, *strides, ridge))
         arguments = (S[part], R[part], *memory, facts, left[part], table, n)

@@ -52,7 +52,7 @@ def argument(module, parameter):
         "batch",
         "groups",
         "members",
-        "step",
+        "before",
         "side",
         "positions",
         "chunk",

@@ -10,11 +10,10 @@ import triton
 import triton.language as tl
 
 from .triton_planes import fresh, half_of, here, whereabouts
-from .triton_root_phases import correct, gap, rest, scale, square, start, terms
+from .triton_root_phases import correct, gap, lacking, rest, scale, scale_and_square, square, start, terms
 from .triton_solve_phases import (
     again,
     begin,
-    finish,
     half_turn,
     iterate,
     measure,
@@ -29,7 +28,7 @@ ROOTS_PHASES = tl.constexpr(10)
 """After ``scale``: square, start, then twice gap, terms, rest and correct."""
 SOLVE_PHASES = tl.constexpr(8)
 """After ``prepare``: half_turn and turn where an inverse root has a cotangent, survey, begin, iterate, again, iterate,
-finish."""
+and iterate for the last time."""
 
 
 @triton.jit
@@ -59,9 +58,15 @@ def _roots_phase(
     elif PHASE % 4 == 3:
         terms(scratch, sums, table, n, LAST, matrix, t, side, TILE, DEPTH)
     elif PHASE % 4 == 0:
-        rest(scratch, LAST, matrix, t, side, TILE, DEPTH)
+        rest(scratch, table, n, LAST, matrix, t, side, TILE, DEPTH)
     else:
         correct(scratch, sums, facts, left, S, R, n, LAST, matrix, t, side, TILE, DEPTH)
+
+
+@triton.jit
+def _counts(PHASE: tl.constexpr, sums, n, matrix, side, TILE: tl.constexpr):
+    """Whether a phase makes a difference: the rest of the last step may not."""
+    return lacking(sums, n, matrix, side, TILE) if PHASE == 8 else True
 
 
 @triton.jit
@@ -79,8 +84,8 @@ def roots_phase_kernel(
     PHASE: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     half = half_of(side, TILE)
-    matrix, t = whereabouts(roots_tiles(PHASE, half))
-    if here(left, matrix):
+    matrix, t = whereabouts(roots_tiles(PHASE, half), PHASE % 2 == 0)
+    if here(left, matrix) and _counts(PHASE, sums, n, matrix, side, TILE):
         _roots_phase(PHASE, S, R, scratch, sums, facts, left, table, n, matrix, t, side, TILE, DEPTH)
 
 
@@ -93,11 +98,13 @@ def all_roots_phases_kernel(
     matrix, rank = whereabouts(members)
     counter = _together(left, matrix)
     for t in range(rank, half, members):
-        scale(A, scratch, facts, left, n, stride_batch, stride_row, stride_column, ridge, matrix, t, side, TILE)
+        scale_and_square(
+            A, scratch, sums, facts, left, n, stride_batch, stride_row, stride_column, ridge, matrix, t, side, TILE
+        )
     due = meet(counter, members, members)
     easy = here(left, matrix)
-    for PHASE in tl.static_range(ROOTS_PHASES):
-        if easy:
+    for PHASE in tl.static_range(1, ROOTS_PHASES):
+        if easy and _counts(PHASE, sums, n, matrix, side, TILE):
             for t in range(rank, roots_tiles(PHASE, half), members):
                 _roots_phase(PHASE, S, R, scratch, sums, facts, left, table, n, matrix, t, side, TILE, DEPTH)
             if PHASE < ROOTS_PHASES - 1:
@@ -113,13 +120,14 @@ def solve_tiles(PHASE: tl.constexpr, half, full):
 
 
 @triton.jit
-def iterates(PHASE: tl.constexpr):
-    return PHASE == 4 or PHASE == 6
+def repeats(PHASE: tl.constexpr, first, second):
+    """How often a phase takes place, given how many steps are needed the first time and the second."""
+    return first if PHASE == 4 else second - 1 if PHASE == 6 else 1
 
 
 @triton.jit
 def _solve_phase(
-    PHASE: tl.constexpr, GS, out, scratch, sums, facts, left, n, ridge, top, step, HAS_S: tl.constexpr,
+    PHASE: tl.constexpr, GS, out, scratch, sums, facts, left, n, ridge, top, first, second, before, HAS_S: tl.constexpr,
     matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     if PHASE == 0:
@@ -130,12 +138,14 @@ def _solve_phase(
         survey(scratch, sums, n, matrix, t, side, TILE, DEPTH)
     elif PHASE == 3:
         begin(scratch, sums, facts, left, n, matrix, t, side, TILE, DEPTH)
-    elif iterates(PHASE):
-        iterate(scratch, top, step, PHASE == 6, matrix, t, side, TILE, DEPTH)
     elif PHASE == 5:
-        again(scratch, top, matrix, t, side, TILE, DEPTH)
+        again(scratch, top, first, matrix, t, side, TILE, DEPTH)
     else:
-        finish(scratch, facts, top, out, n, ridge, matrix, t, side, TILE)
+        step = second if PHASE == 7 else before + 1
+        iterate(
+            scratch, sums, facts, out, n, ridge, top, first, step, PHASE > 5, PHASE == 7,
+            matrix, t, side, TILE, DEPTH,
+        )  # fmt: skip
 
 
 @triton.jit
@@ -153,22 +163,27 @@ def prepare_kernel(
     HAS_S: tl.constexpr, HAS_R: tl.constexpr, side, TILE: tl.constexpr,
 ):  # fmt: skip
     half = half_of(side, TILE)
-    matrix, t = whereabouts(half)
+    matrix, t = whereabouts(half, True)
     prepare(S, R, GS, GR, scratch, sums, facts, left, n, HAS_S, HAS_R, matrix, t, side, TILE)
 
 
-@triton.jit(do_not_specialize=["step"])
+@triton.jit(do_not_specialize=["before"])
 def solve_phase_kernel(
-    GS, out, scratch, sums, facts, left, n, ridge, step,
+    GS, out, scratch, sums, facts, left, n, ridge, before,
     PHASE: tl.constexpr, HAS_S: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     across = side // TILE
-    matrix, t = whereabouts(solve_tiles(PHASE, half_of(side, TILE), across * across))
+    matrix, t = whereabouts(solve_tiles(PHASE, half_of(side, TILE), across * across), (PHASE + before) % 2 == 1)
     if here(left, matrix):
         top = fresh(facts + 4 * matrix + 3)
-        _solve_phase(
-            PHASE, GS, out, scratch, sums, facts, left, n, ridge, top, step, HAS_S, matrix, t, side, TILE, DEPTH
-        )
+        first, second = 1, 1
+        if PHASE > 3:
+            first, second = steps_of(top)
+        if before < repeats(PHASE, first, second):
+            _solve_phase(
+                PHASE, GS, out, scratch, sums, facts, left, n, ridge, top, first, second, before, HAS_S,
+                matrix, t, side, TILE, DEPTH,
+            )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=["members"])
@@ -188,13 +203,13 @@ def all_solve_phases_kernel(
     due = meet(counter, due, members)
     easy = here(left, matrix)
     top = 0.0 * ridge
-    often = 0 * rank
+    first, second = 0 * rank, 0 * rank
     for PHASE in tl.static_range(0 if HAS_R else 2, SOLVE_PHASES):
         if easy:
-            for step in range(1, (often if iterates(PHASE) else 1) + 1):
+            for before in range(repeats(PHASE, first, second)):
                 for t in range(rank, solve_tiles(PHASE, half, full), members):
                     _solve_phase(
-                        PHASE, GS, out, scratch, sums, facts, left, n, ridge, top, step, HAS_S,
+                        PHASE, GS, out, scratch, sums, facts, left, n, ridge, top, first, second, before, HAS_S,
                         matrix, t, side, TILE, DEPTH,
                     )  # fmt: skip
                 if PHASE < SOLVE_PHASES - 1:
@@ -202,4 +217,4 @@ def all_solve_phases_kernel(
             if PHASE == 3:
                 easy = here(left, matrix)
                 top = fresh(facts + 4 * matrix + 3)
-                often = steps_of(top)
+                first, second = steps_of(top)

@@ -30,9 +30,10 @@ def roots(A: Tensor, S: Tensor, R: Tensor, left: Tensor, table: Tensor, ridge: f
     n, strides = A.shape[-1], A.stride()
     if members:
         memory, facts, options = _memory(A, _small_tile(n), 2)
+        members, warps = _crowd(A, members)
         arguments = (A, S, R, *memory, facts, left, table, n, *strides, ridge, members)
-        options |= _AT_ONCE
-        launch_known(kernels.all_roots_phases_kernel, (len(A) * members, 1, 1), arguments, options, key)
+        options |= _AT_ONCE | {"num_warps": warps}
+        launch_known(kernels.all_roots_phases_kernel, (len(A) * members, 1, 1), arguments, options, (warps, *key))
         return
     for part in _parts(A):
         memory, facts, options = _memory(A[part], _TILE, 2)
@@ -73,9 +74,18 @@ def solve(
         arguments = (GS, out[part], scratch, sums, facts, left[part], n, ridge)
         for phase in range(0 if has["HAS_R"] else 2, kernels.SOLVE_PHASES.value):
             programs = kernels.solve_tiles.fn(phase, half, full)
-            for step in range(STEPS.value if kernels.iterates.fn(phase) else 1):
-                known = (*arguments, 1 + step)
+            for before in range(kernels.repeats.fn(phase, STEPS.value, STEPS.value)):
+                known = (*arguments, before)
                 row.launch(kernels.solve_phase_kernel, programs, known, PHASE=phase, HAS_S=has["HAS_S"])
+
+
+def _crowd(A: Tensor, members: int) -> tuple[int, int]:
+    """Programs for each matrix in a launch for roots, and their warps: rather half the warps than tiles that wait."""
+    batch, n = A.shape[:2]
+    most = 2 * _tiles(n, _small_tile(n))[0]
+    if members >= most or _small_tile(n) == _TILE:
+        return members, 4
+    return max(members, min(most, 2 * resident(A.device, 98) // batch)), 2
 
 
 def _small_tile(n: int) -> int:

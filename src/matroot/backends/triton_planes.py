@@ -15,12 +15,19 @@ from .triton_tiles import LINE, SLOTS, index, octave, slots
 BUFFERS = tl.constexpr(6)  # matrices in the scratch of a matrix
 SUMS = tl.constexpr(6)  # rows of slots for sums of tiles
 LANES = tl.constexpr(1024)  # rows of the largest matrix
+FULL = tl.constexpr(True)  # a tile is written with its lower halves
+HALF = tl.constexpr(False)  # or without
 
 
 @triton.jit
-def whereabouts(count) -> tuple:
-    """The matrix and the tile of this program, given how many tiles a matrix has."""
-    return (tl.program_id(0) // count).to(tl.int64), tl.program_id(0) % count
+def whereabouts(count, back=False) -> tuple:
+    """The matrix and the tile of this program, given how many tiles a matrix has.
+
+    Launches by turns begin with the first matrix and go back from the last: what one of them wrote at the end is still
+    in the cache.
+    """
+    matrix = tl.program_id(0) // count
+    return tl.where(back, tl.num_programs(0) // count - 1 - matrix, matrix).to(tl.int64), tl.program_id(0) % count
 
 
 @triton.jit
@@ -63,33 +70,24 @@ def read_high(A, i, j, side, TILE: tl.constexpr):
 
 
 @triton.jit
-def read_diagonal(A, side):
-    """The diagonal, in LANES lanes."""
-    lane = tl.arange(0, LANES)
-    place = A + lane * (side + 1)
-    high = tl.load(place, lane < side, 0.0, cache_modifier=".cg")
-    low = tl.load(place + side * side, lane < side, 0.0, cache_modifier=".cg")
-    return (high.to(tl.float32) + low.to(tl.float32)) * (1 / UNIT)
-
-
-@triton.jit
-def write(A, x, i, j, side, TILE: tl.constexpr):
-    """Write a tile as it is."""
+def write(A, x, i, j, side, TILE: tl.constexpr, LOW: tl.constexpr = FULL):
+    """Write a tile as it is, with its lower halves or without."""
     high, low = halves(x * UNIT)
     row, column = index(i, j, TILE)
     place = A + row * side + column
     tl.store(place, high)
-    tl.store(place + side * side, low)
+    if LOW:
+        tl.store(place + side * side, low)
 
 
 @triton.jit
-def write_both(A, x, i, j, side, TILE: tl.constexpr):
+def write_both(A, x, i, j, side, TILE: tl.constexpr, LOW: tl.constexpr = FULL):
     """Write a tile of a symmetric matrix, and its mirror image."""
     if i == j:
         x = 0.5 * x + 0.5 * tl.trans(x)
     else:
-        write(A, tl.trans(x), j, i, side, TILE)
-    write(A, x, i, j, side, TILE)
+        write(A, tl.trans(x), j, i, side, TILE, LOW)
+    write(A, x, i, j, side, TILE, LOW)
 
 
 @triton.jit
@@ -112,17 +110,6 @@ def multiply(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
 
 
 @triton.jit
-def multiply_half(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
-    """A tile of A B, where B has no lower halves."""
-    left, right = _places(i, j, side, TILE, DEPTH)
-    found = tl.zeros((TILE, TILE), tl.float32)
-    for k in range(0, side, DEPTH):
-        one, b = A + left + k, fresh(B + right + k * side)
-        found += tl.dot(fresh(one), b, tl.dot(fresh(one + side * side), b))
-    return found * (1 / (UNIT * UNIT))
-
-
-@triton.jit
 def _add_roughly(found, A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     left, right = _places(i, j, side, TILE, DEPTH)
     for k in range(0, side, DEPTH):
@@ -141,8 +128,41 @@ def multiply_roughly(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
 def turn_roughly(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """A tile of A B + B A in half precision."""
     found = tl.zeros((TILE, TILE), tl.float32)
-    found = _add_roughly(found, A, B, i, j, side, TILE, DEPTH)
-    return _add_roughly(found, B, A, i, j, side, TILE, DEPTH) * (1 / (UNIT * UNIT))
+    if TILE < 64:  # there is room on chip to wait for all of them at once
+        left, right = _places(i, j, side, TILE, DEPTH)
+        for k in range(0, side, DEPTH):
+            found = tl.dot(fresh(A + left + k), fresh(B + right + k * side), found)
+            found = tl.dot(fresh(B + left + k), fresh(A + right + k * side), found)
+    else:
+        found = _add_roughly(found, A, B, i, j, side, TILE, DEPTH)
+        found = _add_roughly(found, B, A, i, j, side, TILE, DEPTH)
+    return found * (1 / (UNIT * UNIT))
+
+
+@triton.jit
+def _add_half(found, A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    left, right = _places(i, j, side, TILE, DEPTH)
+    for k in range(0, side, DEPTH):
+        one, b = A + left + k, fresh(B + right + k * side)
+        found += tl.dot(fresh(one), b, tl.dot(fresh(one + side * side), b))
+    return found
+
+
+@triton.jit
+def turn_half(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """A tile of A B + B A, where B has no lower halves; both are symmetric."""
+    found = tl.zeros((TILE, TILE), tl.float32)
+    if TILE < 64:
+        left, right = _places(i, j, side, TILE, DEPTH)
+        for k in range(0, side, DEPTH):
+            one, other = A + left + k, A + right + k * side
+            b, c = fresh(B + right + k * side), fresh(B + left + k)
+            part = tl.dot(c, fresh(other + side * side), tl.dot(fresh(one + side * side), b))
+            found += tl.dot(c, fresh(other), tl.dot(fresh(one), b, part))
+    else:
+        found = _add_half(found, A, B, i, j, side, TILE, DEPTH)
+        found += tl.trans(_add_half(tl.zeros((TILE, TILE), tl.float32), A, B, j, i, side, TILE, DEPTH))
+    return found * (1 / (UNIT * UNIT))
 
 
 @triton.jit
@@ -157,7 +177,7 @@ def note(sums, t, x, weight):
 @triton.jit
 def norm_unit(sums, count):
     """A power of two that leaves a norm of 8 to 16 of what was noted, so that half numbers hold it and its products."""
-    octaves = octave(slots(sums, count))
+    octaves, squares = octave(slots(sums, count)), slots(sums + SLOTS, count)
     most = tl.max(octaves, 0)
-    squares = tl.sum(slots(sums + SLOTS, count) * tl.exp2(2 * (octaves - most)), 0)
+    squares = tl.sum(squares * tl.exp2(2 * (octaves - most)), 0)
     return tl.exp2(tl.minimum(tl.maximum(tl.floor(most + 0.5 * tl.log2(squares)) - 3, -120.0), 120.0))

@@ -2,8 +2,9 @@
 
 Chebyshev's iteration as in ``triton_solve``, twice, in phases, between which all is in memory. A matrix that is not
 easy is marked as ``left``, and the phases that follow pass it by. The scratch of a matrix is BUFFERS matrices, V, C,
-the last move, mu R or the X of the first time, and two for X in turns, and SUMS rows of SLOTS sums; facts are mu, the
-unit that C is in, and at first was, and what V reaches.
+the last move, mu R, (mu R) C and X, and SUMS rows of SLOTS sums; facts are mu, the unit that C is in, and at first was,
+and what V reaches. For the iteration half numbers will do: the second right side is where lower halves of the move
+would be, and X of both times where (mu R) C and X are, in turns with what would be their lower halves.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -14,29 +15,29 @@ import triton.language as tl
 from .triton_kernels import _total, bound_around_mean
 from .triton_planes import (
     BUFFERS,
+    HALF,
     SUMS,
     area,
     fresh,
     half_of,
     multiply,
-    multiply_half,
     multiply_roughly,
     norm_unit,
     note,
     read,
-    read_diagonal,
     read_high,
+    turn_half,
     turn_roughly,
     write,
     write_both,
 )
 from .triton_solve import AGAIN, chebyshev
-from .triton_tiles import SLOTS, collect, corner, deliver, given, identity, leave, lower, twice
+from .triton_tiles import SLOTS, collect, corner, deliver, given, identity, leave, lower, slots, twice
 
 STEPS = tl.constexpr(4)
 """Phases of the iteration, each time."""
-WANTED = tl.constexpr(1.7e-3)
-"""Bound of the relative error of each time; what is left is a third of it or less."""
+WANTED = tl.constexpr(4e-6)
+"""Bound of the relative error that both times leave; what they do leave is about half of it."""
 EASY = tl.constexpr(0.22)
 """What a step may leave of the error so that all of them leave less than what is wanted."""
 
@@ -73,8 +74,9 @@ def prepare(
     i, j = corner(t)
     v, r = given(S + start, i, j, n, n, 1, TILE), given(R + start, i, j, n, n, 1, TILE)
     c = twice((GR if HAS_R else GS) + start, i, j, n, n, 1, TILE)
-    mu = tl.sqrt(tl.sqrt(collect(sums, lower_tiles)) / tl.sqrt(collect(sums + SLOTS, lower_tiles)))
+    roots, inverses = slots(sums, lower_tiles), slots(sums + SLOTS, lower_tiles)
     own = norm_unit(sums + (4 if HAS_R else 2) * SLOTS, lower_tiles)
+    mu = tl.sqrt(tl.sqrt(tl.sum(roots, 0)) / tl.sqrt(tl.sum(inverses, 0)))
     unit = own
     if HAS_R:
         unit /= mu * mu
@@ -125,7 +127,7 @@ def turn(
 def survey(
     scratch, sums, n, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
-    """(mu R) C, and what moments of V are made of, for which half precision will do."""
+    """(mu R) C and what its trace is made of, and what moments of V are, for which half precision will do."""
     room = area(side)
     across = side // TILE
     all_tiles = across * across
@@ -133,12 +135,16 @@ def survey(
     whole = t < all_tiles
     i, j, weight = lower(tl.maximum(t - all_tiles, 0))
     i, j = tl.where(whole, t // across, i), tl.where(whole, t % across, j)
+    sums += matrix * (SUMS * SLOTS)
     if whole:
-        write(V + 4 * room, multiply(V + 3 * room, V + room, i, j, side, TILE, DEPTH), i, j, side, TILE)
+        x = multiply(V + 3 * room, V + room, i, j, side, TILE, DEPTH)
+        write(V + 4 * room, x, i, j, side, TILE)
+        if i == j:
+            tl.store(sums + i, _total(x * identity(i, j, n, TILE)))
     else:
         v = read(V, i, j, side, TILE)
         x = multiply_roughly(V, V, i, j, side, TILE, DEPTH)
-        slot = sums + matrix * (SUMS * SLOTS) + 2 * SLOTS + t - all_tiles
+        slot = sums + 2 * SLOTS + t - all_tiles
         tl.store(slot, _total(v * identity(i, j, n, TILE)))
         tl.store(slot + SLOTS, weight * _total(v * v))
         tl.store(slot + 2 * SLOTS, weight * _total(v * x))
@@ -153,18 +159,16 @@ def begin(
     room, lower_tiles = area(side), half_of(side, TILE)
     V = scratch + matrix * (BUFFERS * room)
     sums += matrix * (SUMS * SLOTS)
-    m1 = collect(sums + 2 * SLOTS, lower_tiles) / n
-    m2 = collect(sums + 3 * SLOTS, lower_tiles) / n
-    m3 = collect(sums + 4 * SLOTS, lower_tiles) / n
-    m4 = collect(sums + 5 * SLOTS, lower_tiles) / n
+    first, second = slots(sums + 2 * SLOTS, lower_tiles), slots(sums + 3 * SLOTS, lower_tiles)
+    third, fourth = slots(sums + 4 * SLOTS, lower_tiles), slots(sums + 5 * SLOTS, lower_tiles)
+    m1, m2, m3, m4 = tl.sum(first, 0) / n, tl.sum(second, 0) / n, tl.sum(third, 0) / n, tl.sum(fourth, 0) / n
     top = tl.maximum(1.001 * bound_around_mean(m1, m2, m3, m4, n), 0.01)
     centre, _, rate = chebyshev(top)
     if rate < EASY:
         i, j = corner(t)
         c = read(V + room, i, j, side, TILE) + multiply(V + 4 * room, V + 3 * room, i, j, side, TILE, DEPTH)
         write(V + room, c, i, j, side, TILE)
-        write(V + 2 * room, c / centre, i, j, side, TILE)
-        write_both(V + 5 * room, c / centre, i, j, side, TILE)
+        write_both(_turn(V, side, 0, False), c / centre, i, j, side, TILE, HALF)
         if t == 0:
             tl.store(facts + 4 * matrix + 3, top)
     elif t == 0:
@@ -178,13 +182,13 @@ def _error(rate, step):
 
 
 @triton.jit
-def steps_of(top):
-    """How many steps are needed each time; never none, as V is taken to reach 0.01 at least."""
+def steps_of(top) -> tuple:
+    """How many steps are needed the first time, and the second; never none, as V is taken to reach 0.01 at least."""
     _, _, rate = chebyshev(top)
-    steps = 1
-    while _error(rate, steps + 1) > WANTED:
+    steps = 2
+    while 2 * _error(rate, steps + 2) > WANTED:
         steps += 1
-    return steps
+    return (steps + 1) // 2, steps // 2
 
 
 @triton.jit
@@ -195,60 +199,61 @@ def _share(rate, step):
 
 
 @triton.jit
-def iterate(
-    scratch, top, step, SECOND: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
-):  # fmt: skip
-    """A step, counted from one, for matrices that need it."""
-    _, width, rate = chebyshev(top)
-    steps = steps_of(top)
-    if step <= steps:
-        room = area(side)
-        V = scratch + matrix * (BUFFERS * room)
-        X, new = _turns(V, room, step + (steps + 1 if SECOND else 0))
-        share, more = _share(rate, step), _share(rate, step + 1)
-        i, j = corner(t)
-        turned = turn_roughly(V, X, i, j, side, TILE, DEPTH)
-        x = read(X, i, j, side, TILE)
-        d = (2 * more / width) * (read(V + room, i, j, side, TILE) - 4 * x - turned)
-        d += more * share * read(V + 2 * room, i, j, side, TILE)
-        write(V + 2 * room, d, i, j, side, TILE)
-        write_both(new, x + d, i, j, side, TILE)
+def _turn(V, side, step, SECOND: tl.constexpr):
+    """Where X is after a step."""
+    return V + (4 if SECOND else 5) * area(side) + step % 2 * side * side
 
 
 @triton.jit
-def again(scratch, top, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
-    """What the first X, rounded to half numbers, leaves as the second right side, and the first X for that."""
+def iterate(
+    scratch, sums, facts, out, n, ridge, top, first, step,
+    SECOND: tl.constexpr, LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
+):  # fmt: skip
+    """A step, counted from one; the last of all makes the result, given how many were needed the first time."""
+    _, width, rate = chebyshev(top)
+    V = scratch + matrix * (BUFFERS * area(side))
+    X, move = _turn(V, side, step - 1, SECOND), V + 2 * area(side)
+    share, more = _share(rate, step), _share(rate, step + 1)
+    i, j = corner(t)
+    if TILE >= 64:  # large tiles need the registers, of small ones all is read at once
+        turned = turn_roughly(V, X, i, j, side, TILE, DEPTH)
+    x = read_high(X, i, j, side, TILE)
+    c = read_high(move + side * side if SECOND else V + area(side), i, j, side, TILE)
+    if TILE < 64:
+        moved = read_high(tl.where(step == 1, X, move), i, j, side, TILE)
+        turned = turn_roughly(V, X, i, j, side, TILE, DEPTH)
+    d = (2 * more / width) * (c - 4 * x - turned)
+    if TILE >= 64:
+        moved = read_high(tl.where(step == 1, X, move), i, j, side, TILE)
+    d += more * share * moved
+    x += d
+    if LAST:
+        x = read_high(_turn(V, side, first, False), i, j, side, TILE) + x * (1 / AGAIN)
+        _finish(x, sums, facts, out, n, ridge, matrix, i, j, side, TILE)
+    else:
+        write(move, d, i, j, side, TILE, HALF)
+        write_both(_turn(V, side, step, SECOND), x, i, j, side, TILE, HALF)
+
+
+@triton.jit
+def again(scratch, top, first, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """What the first X leaves as the second right side, and the first X for that."""
     centre, _, _ = chebyshev(top)
     room = area(side)
     V = scratch + matrix * (BUFFERS * room)
-    X, new = _turns(V, room, steps_of(top) + 1)
+    X = _turn(V, side, first, False)
     i, j = corner(t)
-    turned = multiply_half(V, X, i, j, side, TILE, DEPTH) + tl.trans(multiply_half(V, X, j, i, side, TILE, DEPTH))
-    x = read_high(X, i, j, side, TILE)
-    c = (read(V + room, i, j, side, TILE) - 4 * x - turned) * AGAIN
-    write(V + room, c, i, j, side, TILE)
-    write(V + 2 * room, c / centre, i, j, side, TILE)
-    write(V + 3 * room, x, i, j, side, TILE)
-    write_both(new, c / centre, i, j, side, TILE)
+    c = read(V + room, i, j, side, TILE) - 4 * read_high(X, i, j, side, TILE)
+    c = (c - turn_half(V, X, i, j, side, TILE, DEPTH)) * AGAIN
+    write(V + 2 * room + side * side, c, i, j, side, TILE, HALF)
+    write_both(_turn(V, side, 0, True), c / centre, i, j, side, TILE, HALF)
 
 
 @triton.jit
-def finish(scratch, facts, top, out, n, ridge, matrix, t, side, TILE: tl.constexpr):
-    """The result, with the ridge's share."""
-    room = area(side)
-    V = scratch + matrix * (BUFFERS * room)
-    first = V + 3 * room
-    second, _ = _turns(V, room, 2 * steps_of(top) + 2)
-    i, j = corner(t)
-    x = read(first, i, j, side, TILE) + read(second, i, j, side, TILE) * (1 / AGAIN)
+def _finish(x, sums, facts, out, n, ridge, matrix, i, j, side, TILE: tl.constexpr):
+    """The result, with the ridge's share: of S X + X S = C the trace of X is half that of R C."""
     if ridge != 0:
-        trace = tl.sum(read_diagonal(first, side) + read_diagonal(second, side) * (1 / AGAIN), 0)
+        trace = 0.5 * collect(sums + matrix * (SUMS * SLOTS), side // TILE)
         x += (ridge / n) * trace * identity(i, j, n, TILE)
     scale = fresh(facts + 4 * matrix + 1) / fresh(facts + 4 * matrix)
     deliver(out + matrix * n * n, scale * x, i, j, n, TILE)
-
-
-@triton.jit
-def _turns(V, room, turn) -> tuple:
-    """Where X is before a step, and after it."""
-    return V + (4 + turn % 2) * room, V + (5 - turn % 2) * room

@@ -32,6 +32,15 @@ def test_roots_and_gradients_in_tiles(n, at_once):
     assert error(triton_roots.solve(S, R, GS, GR, 0.0), root + inverse) < 64 * EPS
 
 
+@pytest.mark.parametrize(("n", "samples", "at_once"), [(100, 170, True), (130, 214, False)], indirect=["at_once"])
+def test_the_last_step_takes_as_many_powers_as_it_needs(n, samples, at_once):
+    """Few samples: what the first steps leave is small enough for the last one, but its third power would show."""
+    A = wishart(1, n, samples=samples).float()
+    S, R = roots(A)
+    assert error(S, exact_root(A)) < 8 * EPS
+    assert error(R, exact_inverse_root(A)) < 16 * EPS
+
+
 @pytest.mark.parametrize(("kind", "condition", "n"), [("log", 1e6, 65), ("one-small", 1e4, 65), ("log", 1e4, 130)])
 def test_any_condition_in_tiles(kind, condition, n):
     """Matrices that do not look easy, and one that only looks so and is done again with care."""

@@ -200,11 +200,11 @@ def test_launches_of_large_batches(n):
     if n <= 128 and triton_large._has_room(X.device):
         assert [launched[name] for name in ("easy_roots_kernel", "easy_solve_kernel")] == [1, 1]
     else:
-        assert [launched[name] for name in ("roots_phase_kernel", "solve_phase_kernel")] == [10, 12]
+        assert [launched[name] for name in ("roots_phase_kernel", "solve_phase_kernel")] == [10, 11]
 
 
 @pytest.mark.parametrize("n", [65, 100, 128, 200, 256, 512])
-@pytest.mark.parametrize("batch", [1, 3, 200])
+@pytest.mark.parametrize("batch", [1, 3, 16, 200])
 def test_groups_of_programs(n, batch):
     """Whatever the size of the groups: exact, the same again, and the same in other company but for rounding."""
     few = wishart(min(batch, 3), n, dtype=torch.float32)

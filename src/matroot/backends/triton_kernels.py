@@ -58,7 +58,7 @@ def exact_product(a, b):
 
 
 @triton.jit
-def fast_product(a, b):
+def _fast_product(a, b):
     a0, a1 = halves(a)
     b0, b1 = halves(b)
     return tl.dot(a0, b0, tl.dot(a1, b0, tl.dot(a0, b1)))
@@ -72,9 +72,9 @@ def _product(a, b, PRECISION: tl.constexpr):
     rounding has left b less than symmetric, and the iteration lives by the order of factors, that would not do.
     """
     if PRECISION == FAST:
-        found = fast_product(a, b)
+        found = _fast_product(a, b)
     elif PRECISION == TURNED:
-        found = fast_product(a, tl.trans(b))
+        found = _fast_product(a, tl.trans(b))
     elif PRECISION == ROUGH:
         found = tl.dot(a.to(tl.float16), tl.trans(b).to(tl.float16))
     elif PRECISION == EXACT:

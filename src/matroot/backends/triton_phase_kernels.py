@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from .triton_planes import fresh, half_of, here, whereabouts
-from .triton_root_phases import correct, gap, lacking, rest, scale, scale_and_square, square, start, terms
+from .triton_root_phases import correct, gap, lacking, rest, scale, square, start, terms
 from .triton_solve_phases import (
     again,
     begin,
@@ -98,12 +98,10 @@ def all_roots_phases_kernel(
     matrix, rank = whereabouts(members)
     counter = _together(left, matrix)
     for t in range(rank, half, members):
-        scale_and_square(
-            A, scratch, sums, facts, left, n, stride_batch, stride_row, stride_column, ridge, matrix, t, side, TILE
-        )
+        scale(A, scratch, facts, left, n, stride_batch, stride_row, stride_column, ridge, matrix, t, side, TILE)
     due = meet(counter, members, members)
     easy = here(left, matrix)
-    for PHASE in tl.static_range(1, ROOTS_PHASES):
+    for PHASE in tl.static_range(ROOTS_PHASES):
         if easy and _counts(PHASE, sums, n, matrix, side, TILE):
             for t in range(rank, roots_tiles(PHASE, half), members):
                 _roots_phase(PHASE, S, R, scratch, sums, facts, left, table, n, matrix, t, side, TILE, DEPTH)

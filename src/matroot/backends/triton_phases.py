@@ -83,9 +83,9 @@ def _crowd(A: Tensor, members: int) -> tuple[int, int]:
     """Programs for each matrix in a launch for roots, and their warps: rather half the warps than tiles that wait."""
     batch, n = A.shape[:2]
     most = 2 * _tiles(n, _small_tile(n))[0]
-    if members >= most or _small_tile(n) == _TILE:
+    if members >= most or _small_tile(n) == _TILE or not A.is_cuda:
         return members, 4
-    return max(members, min(most, 2 * resident(A.device, 98) // batch)), 2
+    return min(most, 2 * resident(A.device, 98) // batch), 2
 
 
 def _small_tile(n: int) -> int:

@@ -110,6 +110,17 @@ def multiply(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
 
 
 @triton.jit
+def multiply_half(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """A tile of A B, where B has no lower halves."""
+    left, right = _places(i, j, side, TILE, DEPTH)
+    found = tl.zeros((TILE, TILE), tl.float32)
+    for k in range(0, side, DEPTH):
+        one, b = A + left + k, fresh(B + right + k * side)
+        found += tl.dot(fresh(one), b, tl.dot(fresh(one + side * side), b))
+    return found * (1 / (UNIT * UNIT))
+
+
+@triton.jit
 def _add_roughly(found, A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     left, right = _places(i, j, side, TILE, DEPTH)
     for k in range(0, side, DEPTH):
@@ -128,41 +139,8 @@ def multiply_roughly(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
 def turn_roughly(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """A tile of A B + B A in half precision."""
     found = tl.zeros((TILE, TILE), tl.float32)
-    if TILE < 64:  # there is room on chip to wait for all of them at once
-        left, right = _places(i, j, side, TILE, DEPTH)
-        for k in range(0, side, DEPTH):
-            found = tl.dot(fresh(A + left + k), fresh(B + right + k * side), found)
-            found = tl.dot(fresh(B + left + k), fresh(A + right + k * side), found)
-    else:
-        found = _add_roughly(found, A, B, i, j, side, TILE, DEPTH)
-        found = _add_roughly(found, B, A, i, j, side, TILE, DEPTH)
-    return found * (1 / (UNIT * UNIT))
-
-
-@triton.jit
-def _add_half(found, A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
-    left, right = _places(i, j, side, TILE, DEPTH)
-    for k in range(0, side, DEPTH):
-        one, b = A + left + k, fresh(B + right + k * side)
-        found += tl.dot(fresh(one), b, tl.dot(fresh(one + side * side), b))
-    return found
-
-
-@triton.jit
-def turn_half(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
-    """A tile of A B + B A, where B has no lower halves; both are symmetric."""
-    found = tl.zeros((TILE, TILE), tl.float32)
-    if TILE < 64:
-        left, right = _places(i, j, side, TILE, DEPTH)
-        for k in range(0, side, DEPTH):
-            one, other = A + left + k, A + right + k * side
-            b, c = fresh(B + right + k * side), fresh(B + left + k)
-            part = tl.dot(c, fresh(other + side * side), tl.dot(fresh(one + side * side), b))
-            found += tl.dot(c, fresh(other), tl.dot(fresh(one), b, part))
-    else:
-        found = _add_half(found, A, B, i, j, side, TILE, DEPTH)
-        found += tl.trans(_add_half(tl.zeros((TILE, TILE), tl.float32), A, B, j, i, side, TILE, DEPTH))
-    return found * (1 / (UNIT * UNIT))
+    found = _add_roughly(found, A, B, i, j, side, TILE, DEPTH)
+    return _add_roughly(found, B, A, i, j, side, TILE, DEPTH) * (1 / (UNIT * UNIT))
 
 
 @triton.jit

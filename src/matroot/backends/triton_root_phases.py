@@ -10,7 +10,7 @@ rows of SLOTS sums; facts are the power of two it was divided by and the mean of
 import triton
 import triton.language as tl
 
-from .triton_kernels import BEGINNING, SHARP, UNIT, _total, bound_around_mean, fast_product, looks_easy
+from .triton_kernels import BEGINNING, SHARP, _total, bound_around_mean, looks_easy
 from .triton_planes import (
     BUFFERS,
     HALF,
@@ -27,29 +27,8 @@ from .triton_planes import (
 from .triton_tiles import SLOTS, collect, corner, deliver, identity, leave, lower, octave, slots, twice
 
 NEGLIGIBLE = tl.constexpr(6e-7**4)
-"""Mean of sixth powers of eigenvalues of I - M, squared, up to which the last step leaves out third powers: it would
-take five sixteenths of them."""
-
-
-@triton.jit
-def _scaling(source, n, stride_row, stride_column, ridge) -> tuple:
-    """The power of two to divide a matrix by so that the mean of its eigenvalues is one to two, that mean then, what
-    to add for the ridge, and whether there is such a power."""
-    lane = tl.arange(0, LANES)
-    diagonal = tl.load(source + lane * (stride_row + stride_column), lane < n, 0.0).to(tl.float32)
-    mean = tl.sum(diagonal, 0) / n
-    usable = (mean > 1e-36) & (mean < 1e36)
-    exponent = tl.where(usable, octave(mean), 0.0)
-    mean *= tl.exp2(-exponent)
-    return exponent, (1 + ridge) * mean, ridge * mean, usable
-
-
-@triton.jit
-def _scaled(source, i, j, n, stride_row, stride_column, exponent, shift, usable, TILE: tl.constexpr):
-    """A tile of X, with the ridge; of the identity for what cannot be scaled."""
-    eye = identity(i, j, n, TILE)
-    x = 0.5 * twice(source, i, j, n, stride_row, stride_column, TILE)
-    return tl.where(usable, x * tl.exp2(-exponent) + shift * eye, eye)
+"""The mean of sixth powers of eigenvalues of E, squared, up to which the last step leaves out the third powers: of those
+it would take five sixteenths."""
 
 
 @triton.jit
@@ -57,61 +36,39 @@ def scale(
     A, scratch, facts, left, n, stride_batch, stride_row, stride_column, ridge,
     matrix, t, side, TILE: tl.constexpr,
 ):  # fmt: skip
-    """X, of mean eigenvalue one to two."""
+    """X, of mean eigenvalue one to two, with the ridge; the identity for what cannot be scaled so."""
+    room = area(side)
     source = A + matrix * stride_batch
-    exponent, mean, shift, usable = _scaling(source, n, stride_row, stride_column, ridge)
+    lane = tl.arange(0, LANES)
+    diagonal = tl.load(source + lane * (stride_row + stride_column), lane < n, 0.0).to(tl.float32)
     i, j = corner(t)
-    x = _scaled(source, i, j, n, stride_row, stride_column, exponent, shift, usable, TILE)
-    write_both(scratch + matrix * (BUFFERS * area(side)), x, i, j, side, TILE)
+    x = 0.5 * twice(source, i, j, n, stride_row, stride_column, TILE)
+    mean = tl.sum(diagonal, 0) / n
+    usable = (mean > 1e-36) & (mean < 1e36)
+    exponent = tl.where(usable, octave(mean), 0.0)
+    mean *= tl.exp2(-exponent)
+    eye = identity(i, j, n, TILE)
+    x = tl.where(usable, x * tl.exp2(-exponent) + ridge * mean * eye, eye)
+    write_both(scratch + matrix * (BUFFERS * room), x, i, j, side, TILE)
     if t == 0:
-        _note(facts, left, exponent, mean, usable, matrix)
-
-
-@triton.jit
-def _note(facts, left, exponent, mean, usable, matrix):
-    tl.store(facts + 2 * matrix, exponent)
-    tl.store(facts + 2 * matrix + 1, mean)
-    leave(left, matrix, not usable)
+        tl.store(facts + 2 * matrix, exponent)
+        tl.store(facts + 2 * matrix + 1, (1 + ridge) * mean)
+        leave(left, matrix, not usable)
 
 
 @triton.jit
 def square(scratch, sums, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """X^2, and what moments are made of."""
-    X = scratch + matrix * (BUFFERS * area(side))
-    i, j = corner(t)
-    x = read(X, i, j, side, TILE)
-    _keep(scratch, sums, x, multiply(X, X, i, j, side, TILE, DEPTH), matrix, t, side, TILE)
-
-
-@triton.jit
-def scale_and_square(
-    A, scratch, sums, facts, left, n, stride_batch, stride_row, stride_column, ridge,
-    matrix, t, side, TILE: tl.constexpr,
-):  # fmt: skip
-    """Both at once, where to wait for X would take longer than to scale what is needed of it."""
-    source = A + matrix * stride_batch
-    exponent, mean, shift, usable = _scaling(source, n, stride_row, stride_column, ridge)
-    i, j = corner(t)
-    found = tl.zeros((TILE, TILE), tl.float32)
-    for k in tl.range(side // TILE, num_stages=1):
-        a = _scaled(source, i, k, n, stride_row, stride_column, exponent, shift, usable, TILE)
-        b = _scaled(source, k, j, n, stride_row, stride_column, exponent, shift, usable, TILE)
-        found += fast_product(a * UNIT, b * UNIT)
-    x = _scaled(source, i, j, n, stride_row, stride_column, exponent, shift, usable, TILE)
-    write_both(scratch + matrix * (BUFFERS * area(side)), x, i, j, side, TILE)
-    _keep(scratch, sums, x, found * (1 / (UNIT * UNIT)), matrix, t, side, TILE)
-    if t == 0:
-        _note(facts, left, exponent, mean, usable, matrix)
-
-
-@triton.jit
-def _keep(scratch, sums, x, square, matrix, t, side, TILE: tl.constexpr):
+    room = area(side)
+    X = scratch + matrix * (BUFFERS * room)
     i, j, weight = lower(t)
+    x = read(X, i, j, side, TILE)
+    square = multiply(X, X, i, j, side, TILE, DEPTH)
     slot = sums + matrix * (SUMS * SLOTS) + t
     tl.store(slot, weight * _total(x * x))
     tl.store(slot + SLOTS, weight * _total(x * square))
     tl.store(slot + 2 * SLOTS, weight * _total(square * square))
-    write_both(scratch + matrix * (BUFFERS * area(side)) + area(side), square, i, j, side, TILE)
+    write_both(X + room, square, i, j, side, TILE)
 
 
 @triton.jit
@@ -187,8 +144,10 @@ def terms(
 
 @triton.jit
 def lacking(sums, n, matrix, side, TILE: tl.constexpr):
-    """Whether higher powers of E than its square would show in the result: what the cube of the sum of fourth powers
-    of its eigenvalues bounds is the square of the sum of sixth ones."""
+    """Whether higher powers of E than its square would show in the result.
+
+    The sum of sixth powers of its eigenvalues, squared, is at most the cube of that of fourth ones.
+    """
     fourth = collect(sums + matrix * (SUMS * SLOTS) + 3 * SLOTS, half_of(side, TILE))
     return NEGLIGIBLE * n * n < fourth * fourth * fourth
 

@@ -21,12 +21,12 @@ from .triton_planes import (
     fresh,
     half_of,
     multiply,
+    multiply_half,
     multiply_roughly,
     norm_unit,
     note,
     read,
     read_high,
-    turn_half,
     turn_roughly,
     write,
     write_both,
@@ -215,17 +215,11 @@ def iterate(
     X, move = _turn(V, side, step - 1, SECOND), V + 2 * area(side)
     share, more = _share(rate, step), _share(rate, step + 1)
     i, j = corner(t)
-    if TILE >= 64:  # large tiles need the registers, of small ones all is read at once
-        turned = turn_roughly(V, X, i, j, side, TILE, DEPTH)
+    turned = turn_roughly(V, X, i, j, side, TILE, DEPTH)
     x = read_high(X, i, j, side, TILE)
     c = read_high(move + side * side if SECOND else V + area(side), i, j, side, TILE)
-    if TILE < 64:
-        moved = read_high(tl.where(step == 1, X, move), i, j, side, TILE)
-        turned = turn_roughly(V, X, i, j, side, TILE, DEPTH)
     d = (2 * more / width) * (c - 4 * x - turned)
-    if TILE >= 64:
-        moved = read_high(tl.where(step == 1, X, move), i, j, side, TILE)
-    d += more * share * moved
+    d += more * share * read_high(tl.where(step == 1, X, move), i, j, side, TILE)
     x += d
     if LAST:
         x = read_high(_turn(V, side, first, False), i, j, side, TILE) + x * (1 / AGAIN)
@@ -243,8 +237,8 @@ def again(scratch, top, first, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.co
     V = scratch + matrix * (BUFFERS * room)
     X = _turn(V, side, first, False)
     i, j = corner(t)
-    c = read(V + room, i, j, side, TILE) - 4 * read_high(X, i, j, side, TILE)
-    c = (c - turn_half(V, X, i, j, side, TILE, DEPTH)) * AGAIN
+    turned = multiply_half(V, X, i, j, side, TILE, DEPTH) + tl.trans(multiply_half(V, X, j, i, side, TILE, DEPTH))
+    c = (read(V + room, i, j, side, TILE) - 4 * read_high(X, i, j, side, TILE) - turned) * AGAIN
     write(V + 2 * room + side * side, c, i, j, side, TILE, HALF)
     write_both(_turn(V, side, 0, True), c / centre, i, j, side, TILE, HALF)
 

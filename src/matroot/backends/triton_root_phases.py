@@ -27,8 +27,8 @@ from .triton_planes import (
 from .triton_tiles import SLOTS, collect, corner, deliver, identity, leave, lower, octave, slots, twice
 
 NEGLIGIBLE = tl.constexpr(6e-7**4)
-"""The mean of sixth powers of eigenvalues of E, squared, up to which the last step leaves out the third powers: of those
-it would take five sixteenths."""
+"""The mean of sixth powers of eigenvalues of E, squared, up to which the last step leaves out third powers: of those it
+would take five sixteenths."""
 
 
 @triton.jit

@@ -45,6 +45,23 @@ def test_without_a_gpu_there_is_no_kernel():
     assert matroot.choose(torch.empty(2, 8, 8, device="meta")).gradient == matroot.Krylov()
 
 
+@pytest.mark.parametrize(
+    ("spec", "hip", "capability", "missing"),
+    [
+        (object(), None, (9, 0), None),
+        (object(), None, (8, 0), None),
+        (None, None, (9, 0), "Triton is not installed"),
+        (object(), "6.4", (9, 4), "the GPU is not NVIDIA's"),
+        (object(), None, (7, 5), "the GPU has compute capability 7.5, kernels need 8.0"),
+    ],
+)
+def test_what_kernels_lack(spec, hip, capability, missing, monkeypatch):
+    monkeypatch.setattr(triton_roots, "find_spec", lambda name: spec)
+    monkeypatch.setattr(torch.version, "hip", hip)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    assert triton_roots.missing.__wrapped__(torch.device("cuda")) == missing
+
+
 class Recorder:
     """In the place of a kernel and of its compiled code: remembers how it was called."""
 

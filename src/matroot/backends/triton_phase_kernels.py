@@ -148,11 +148,11 @@ def _solve_phase(
 
 @triton.jit
 def measure_kernel(
-    S, R, GS, GR, sums, n, HAS_S: tl.constexpr, HAS_R: tl.constexpr, side, TILE: tl.constexpr
+    R, GS, GR, sums, n, HAS_S: tl.constexpr, HAS_R: tl.constexpr, side, TILE: tl.constexpr
 ):  # fmt: skip
     half = half_of(side, TILE)
     matrix, t = whereabouts(half)
-    measure(S, R, GS, GR, sums, n, HAS_S, HAS_R, matrix, t, side, TILE)
+    measure(R, GS, GR, sums, n, HAS_S, HAS_R, matrix, t, side, TILE)
 
 
 @triton.jit
@@ -194,7 +194,7 @@ def all_solve_phases_kernel(
     matrix, rank = whereabouts(members)
     counter = _together(left, matrix)
     for t in range(rank, half, members):
-        measure(S, R, GS, GR, sums, n, HAS_S, HAS_R, matrix, t, side, TILE)
+        measure(R, GS, GR, sums, n, HAS_S, HAS_R, matrix, t, side, TILE)
     due = meet(counter, members, members)
     for t in range(rank, half, members):
         prepare(S, R, GS, GR, scratch, sums, facts, left, n, HAS_S, HAS_R, matrix, t, side, TILE)

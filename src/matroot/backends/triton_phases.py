@@ -69,7 +69,7 @@ def solve(
         scratch, sums = memory
         half, full = (len(facts) * count for count in _tiles(n, _TILE))
         row = Row(options, out.device, key)
-        row.launch(kernels.measure_kernel, half, (S, R, GS, GR, sums, n), **has)
+        row.launch(kernels.measure_kernel, half, (R, GS, GR, sums, n), **has)
         row.launch(kernels.prepare_kernel, half, (S, R, GS, GR, scratch, sums, facts, left[part], n), **has)
         arguments = (GS, out[part], scratch, sums, facts, left[part], n, ridge)
         for phase in range(0 if has["HAS_R"] else 2, kernels.SOLVE_PHASES.value):

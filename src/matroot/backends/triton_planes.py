@@ -110,20 +110,9 @@ def multiply(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
 
 
 @triton.jit
-def multiply_half(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
-    """A tile of A B, where B has no lower halves."""
+def _add_roughly(found, A, B, i, j, depth, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     left, right = _places(i, j, side, TILE, DEPTH)
-    found = tl.zeros((TILE, TILE), tl.float32)
-    for k in range(0, side, DEPTH):
-        one, b = A + left + k, fresh(B + right + k * side)
-        found += tl.dot(fresh(one), b, tl.dot(fresh(one + side * side), b))
-    return found * (1 / (UNIT * UNIT))
-
-
-@triton.jit
-def _add_roughly(found, A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
-    left, right = _places(i, j, side, TILE, DEPTH)
-    for k in range(0, side, DEPTH):
+    for k in range(0, depth, DEPTH):
         found = tl.dot(fresh(A + left + k), fresh(B + right + k * side), found)
     return found
 
@@ -132,15 +121,34 @@ def _add_roughly(found, A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexp
 def multiply_roughly(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """A tile of A B in half precision."""
     nothing = tl.zeros((TILE, TILE), tl.float32)
-    return _add_roughly(nothing, A, B, i, j, side, TILE, DEPTH) * (1 / (UNIT * UNIT))
+    return _add_roughly(nothing, A, B, i, j, side, side, TILE, DEPTH) * (1 / (UNIT * UNIT))
 
 
 @triton.jit
 def turn_roughly(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
-    """A tile of A B + B A in half precision."""
+    """A tile of A B + B A in half precision, for symmetric A and B; of one on the diagonal only the symmetric part is
+    right, as that of twice A B is, which is sooner to be had."""
     found = tl.zeros((TILE, TILE), tl.float32)
-    found = _add_roughly(found, A, B, i, j, side, TILE, DEPTH)
-    return _add_roughly(found, B, A, i, j, side, TILE, DEPTH) * (1 / (UNIT * UNIT))
+    found = _add_roughly(found, A, B, i, j, side, side, TILE, DEPTH)
+    found = _add_roughly(found, B, A, i, j, tl.where(i == j, 0, side), side, TILE, DEPTH)
+    return found * (tl.where(i == j, 2.0, 1.0) / (UNIT * UNIT))
+
+
+@triton.jit
+def turn_half(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """A tile of A B + B A, for symmetric A and B, where B has no lower halves."""
+    found = tl.zeros((TILE, TILE), tl.float32)
+    left, right = _places(i, j, side, TILE, DEPTH)
+    for k in range(0, side, DEPTH):
+        one, b = A + left + k, fresh(B + right + k * side)
+        found += tl.dot(fresh(one), b, tl.dot(fresh(one + side * side), b))
+    if i == j:
+        found += tl.trans(found)
+    else:
+        for k in range(0, side, DEPTH):
+            b, other = fresh(B + left + k), A + right + k * side
+            found += tl.dot(b, fresh(other), tl.dot(b, fresh(other + side * side)))
+    return found * (1 / (UNIT * UNIT))
 
 
 @triton.jit

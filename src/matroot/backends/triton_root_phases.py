@@ -99,8 +99,8 @@ def start(
 
 
 # Of the matrices in the scratch the correction D takes the place of X, and E = I - M the fifth. Y and Z are in the
-# third and fourth place, E^2 and its factor in D in the second and sixth; in the last step Y and Z are in those, and
-# E^2 in the third.
+# third and fourth place, U in the second; in the last step Y and Z are in the second and sixth, E^2 in the third.
+# U is E^2 + a E with a = c3/(2 c4), so that two powers of it and one of E make D = c0 + c1 E + ... + c4 E^4.
 
 
 @triton.jit
@@ -117,29 +117,32 @@ def gap(
 
 
 @triton.jit
+def _share(c):
+    """a, given coefficients of powers of E."""
+    return 0.5 * tl.load(c + 3) / tl.load(c + 4)
+
+
+@triton.jit
 def terms(
     scratch, sums, table, n,
     LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    """E^2, and its factor in the correction; in the last step, where both are small, E^2 may be rough, and goes into
-    the correction at once."""
+    """U; in the last step E^2, which may be rough where it is small, and the correction up to that power."""
     room = area(side)
     D = scratch + matrix * (BUFFERS * room)
     E = D + 4 * room
     c = table + BEGINNING + (10 if LAST else 5)
     i, j, weight = lower(t)
     e = read(E, i, j, side, TILE)
-    eye = identity(i, j, n, TILE)
     if LAST:
         square = multiply_roughly(E, E, i, j, side, TILE, DEPTH)
         tl.store(sums + matrix * (SUMS * SLOTS) + 3 * SLOTS + t, weight * _total(square * square))
-        write_both(D, tl.load(c) * eye + tl.load(c + 1) * e + tl.load(c + 2) * square, i, j, side, TILE)
+        first = tl.load(c) * identity(i, j, n, TILE) + tl.load(c + 1) * e + tl.load(c + 2) * square
+        write_both(D, first, i, j, side, TILE)
         write_both(D + 2 * room, square, i, j, side, TILE, HALF)
     else:
-        square = multiply(E, E, i, j, side, TILE, DEPTH)
-        write_both(D + room, square, i, j, side, TILE)
-        factor = tl.load(c + 2) * eye + tl.load(c + 3) * e + tl.load(c + 4) * square
-        write_both(D + 5 * room, factor, i, j, side, TILE)
+        u = multiply(E, E, i, j, side, TILE, DEPTH) + _share(c) * e
+        write_both(D + room, u, i, j, side, TILE)
 
 
 @triton.jit
@@ -168,8 +171,11 @@ def rest(
         d += tl.load(c + 3) * multiply_roughly(square, E, i, j, side, TILE, DEPTH)
         d += tl.load(c + 4) * multiply_roughly(square, square, i, j, side, TILE, DEPTH)
     else:
-        d = tl.load(c) * identity(i, j, n, TILE) + tl.load(c + 1) * read(E, i, j, side, TILE)
-        d += multiply(D + room, D + 5 * room, i, j, side, TILE, DEPTH)
+        U = D + room
+        a = _share(c)
+        b = tl.load(c + 2) - tl.load(c + 4) * a * a
+        d = tl.load(c) * identity(i, j, n, TILE) + (tl.load(c + 1) - a * b) * read(E, i, j, side, TILE)
+        d += b * read(U, i, j, side, TILE) + tl.load(c + 4) * multiply(U, U, i, j, side, TILE, DEPTH)
     write_both(D, d, i, j, side, TILE)
 
 
@@ -178,7 +184,10 @@ def correct(
     scratch, sums, facts, left, S, R, n,
     LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    """Y + Y D, then Z + D Z: from the last step the roots, if it was close enough to be the last."""
+    """Y + Y D, then Z + D Z: from the last step the roots, if it was close enough to be the last.
+
+    The tiles of Z D that are made are those of D Z on the other side of the diagonal.
+    """
     room, lower_tiles = area(side), half_of(side, TILE)
     D = scratch + matrix * (BUFFERS * room)
     first = t < lower_tiles
@@ -186,7 +195,7 @@ def correct(
     i, j = corner(t % lower_tiles)
     x = read(old, i, j, side, TILE)
     fourths = slots(sums + matrix * (SUMS * SLOTS) + 3 * SLOTS, lower_tiles)
-    x += multiply(tl.where(first, old, D), tl.where(first, D, old), i, j, side, TILE, DEPTH)
+    x += multiply(old, D, i, j, side, TILE, DEPTH)
     if LAST:
         if tl.sum(fourths, 0) < SHARP * SHARP:
             scale = tl.exp2(0.5 * fresh(facts + 2 * matrix))

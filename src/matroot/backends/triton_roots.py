@@ -21,9 +21,11 @@ _ON_CHIP = 64
 @torch.compiler.assume_constant_result
 @cache
 def missing(device: torch.device) -> str | None:
-    """What kernels lack on a CUDA device, in words: Triton, or tensor cores for bfloat16."""
+    """What kernels lack on a CUDA device, in words: Triton, NVIDIA's instructions, or tensor cores for bfloat16."""
     if find_spec("triton") is None:
         return "Triton is not installed"
+    if torch.version.hip is not None:
+        return "the GPU is not NVIDIA's"
     major, minor = torch.cuda.get_device_capability(device)
     return None if major >= 8 else f"the GPU has compute capability {major}.{minor}, kernels need 8.0"
 

@@ -2,9 +2,9 @@
 
 Chebyshev's iteration as in ``triton_solve``, twice, in phases, between which all is in memory. A matrix that is not
 easy is marked as ``left``, and the phases that follow pass it by. The scratch of a matrix is BUFFERS matrices, V, C,
-the last move, mu R, (mu R) C and X, and SUMS rows of SLOTS sums; facts are mu, the unit that C is in, and at first was,
-and what V reaches. For the iteration half numbers will do: the second right side is where lower halves of the move
-would be, and X of both times where (mu R) C and X are, in turns with what would be their lower halves.
+the second right side, mu R, (mu R) C and X, and SUMS rows of SLOTS sums; facts are mu, the unit that C is in, and at
+first was, and what V reaches. For the iteration half numbers will do: X of both times is where (mu R) C and X are, in
+turns with what would be their lower halves.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -21,12 +21,12 @@ from .triton_planes import (
     fresh,
     half_of,
     multiply,
-    multiply_half,
     multiply_roughly,
     norm_unit,
     note,
     read,
     read_high,
+    turn_half,
     turn_roughly,
     write,
     write_both,
@@ -44,16 +44,15 @@ EASY = tl.constexpr(0.22)
 
 @triton.jit
 def measure(
-    S, R, GS, GR, sums, n,
+    R, GS, GR, sums, n,
     HAS_S: tl.constexpr, HAS_R: tl.constexpr, matrix, t, side, TILE: tl.constexpr,
 ):  # fmt: skip
-    """What norms are made of, of both roots and the cotangents."""
+    """What means of the inverse root and norms of the cotangents are made of."""
     start = matrix * n * n
     sums += matrix * (SUMS * SLOTS)
     i, j, weight = lower(t)
-    s = given(S + start, i, j, n, n, 1, TILE)
-    tl.store(sums + t, weight * _total(s * s))
     r = given(R + start, i, j, n, n, 1, TILE)
+    tl.store(sums + t, _total(r * identity(i, j, n, TILE)))
     tl.store(sums + SLOTS + t, weight * _total(r * r))
     if HAS_S:
         note(sums + 2 * SLOTS, t, 0.5 * twice(GS + start, i, j, n, n, 1, TILE), weight)
@@ -66,7 +65,11 @@ def prepare(
     S, R, GS, GR, scratch, sums, facts, left, n,
     HAS_S: tl.constexpr, HAS_R: tl.constexpr, matrix, t, side, TILE: tl.constexpr,
 ):  # fmt: skip
-    """V less twice the identity, mu R, and the cotangent of the inverse root or else of the root."""
+    """V less twice the identity, mu R, and the cotangent of the inverse root or else of the root.
+
+    The best 1/mu would be the geometric mean of the largest and least eigenvalue of R; those of covariances are many
+    small ones and few large ones, for which that of their mean and root mean square comes nearer than means of S.
+    """
     room, lower_tiles = area(side), half_of(side, TILE)
     start = matrix * n * n
     sums += matrix * (SUMS * SLOTS)
@@ -74,9 +77,9 @@ def prepare(
     i, j = corner(t)
     v, r = given(S + start, i, j, n, n, 1, TILE), given(R + start, i, j, n, n, 1, TILE)
     c = twice((GR if HAS_R else GS) + start, i, j, n, n, 1, TILE)
-    roots, inverses = slots(sums, lower_tiles), slots(sums + SLOTS, lower_tiles)
+    traces, squares = slots(sums, lower_tiles), slots(sums + SLOTS, lower_tiles)
     own = norm_unit(sums + (4 if HAS_R else 2) * SLOTS, lower_tiles)
-    mu = tl.sqrt(tl.sqrt(tl.sum(roots, 0)) / tl.sqrt(tl.sum(inverses, 0)))
+    mu = tl.sqrt(n / tl.sum(traces, 0) * tl.sqrt(n / tl.sum(squares, 0)))
     unit = own
     if HAS_R:
         unit /= mu * mu
@@ -200,7 +203,7 @@ def _share(rate, step):
 
 @triton.jit
 def _turn(V, side, step, SECOND: tl.constexpr):
-    """Where X is after a step."""
+    """Where X is after a step, in the place of that before the one before."""
     return V + (4 if SECOND else 5) * area(side) + step % 2 * side * side
 
 
@@ -212,21 +215,20 @@ def iterate(
     """A step, counted from one; the last of all makes the result, given how many were needed the first time."""
     _, width, rate = chebyshev(top)
     V = scratch + matrix * (BUFFERS * area(side))
-    X, move = _turn(V, side, step - 1, SECOND), V + 2 * area(side)
-    share, more = _share(rate, step), _share(rate, step + 1)
+    X, target = _turn(V, side, step - 1, SECOND), _turn(V, side, step, SECOND)
     i, j = corner(t)
-    turned = turn_roughly(V, X, i, j, side, TILE, DEPTH)
-    x = read_high(X, i, j, side, TILE)
-    c = read_high(move + side * side if SECOND else V + area(side), i, j, side, TILE)
-    d = (2 * more / width) * (c - 4 * x - turned)
-    d += more * share * read_high(tl.where(step == 1, X, move), i, j, side, TILE)
-    x += d
+    more = _share(rate, step + 1)
+    factor, kept = 2 * more / width, more * _share(rate, step)
+    x = -factor * turn_roughly(V, X, i, j, side, TILE, DEPTH)
+    x += factor * read_high(V + (2 if SECOND else 1) * area(side), i, j, side, TILE)
+    x += (1 + kept - 4 * factor) * read_high(X, i, j, side, TILE)
+    # Before the first step X was zero, and nothing is there.
+    x -= tl.where(step == 1, 0.0, kept) * read_high(tl.where(step == 1, X, target), i, j, side, TILE)
     if LAST:
         x = read_high(_turn(V, side, first, False), i, j, side, TILE) + x * (1 / AGAIN)
         _finish(x, sums, facts, out, n, ridge, matrix, i, j, side, TILE)
     else:
-        write(move, d, i, j, side, TILE, HALF)
-        write_both(_turn(V, side, step, SECOND), x, i, j, side, TILE, HALF)
+        write_both(target, x, i, j, side, TILE, HALF)
 
 
 @triton.jit
@@ -237,9 +239,9 @@ def again(scratch, top, first, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.co
     V = scratch + matrix * (BUFFERS * room)
     X = _turn(V, side, first, False)
     i, j = corner(t)
-    turned = multiply_half(V, X, i, j, side, TILE, DEPTH) + tl.trans(multiply_half(V, X, j, i, side, TILE, DEPTH))
+    turned = turn_half(V, X, i, j, side, TILE, DEPTH)
     c = (read(V + room, i, j, side, TILE) - 4 * read_high(X, i, j, side, TILE) - turned) * AGAIN
-    write(V + 2 * room + side * side, c, i, j, side, TILE, HALF)
+    write(V + 2 * room, c, i, j, side, TILE, HALF)
     write_both(_turn(V, side, 0, True), c / centre, i, j, side, TILE, HALF)
 
 

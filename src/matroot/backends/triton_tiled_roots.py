@@ -9,6 +9,7 @@ from .triton_tiles import (
     LINE,
     SLOTS,
     SUMS,
+    any_left,
     collect,
     corner,
     deliver,
@@ -48,7 +49,7 @@ def tiled_roots_kernel(
     counter = left + group * LINE + 1
     due = members
     blank = tl.zeros((TILE, TILE), tl.float32)
-    for matrix in range(group, batch, groups):
+    for matrix in range(group, tl.where(any_left(left, batch), batch, 0), groups):
         if tl.load(left + matrix * LINE) != 0:
             source = A + tl.cast(matrix, tl.int64) * stride_batch
             for t in range(rank, lower_tiles, members):

@@ -10,6 +10,7 @@ from .triton_tiles import (
     LINE,
     SLOTS,
     SUMS,
+    any_left,
     collect,
     corner,
     deliver,
@@ -49,7 +50,7 @@ def tiled_smith_kernel(
     area = tl.cast(n, tl.int64) * n
     blank = tl.zeros((TILE, TILE), tl.float32)
     wanted = 1e-6
-    for matrix in range(group, batch, groups):
+    for matrix in range(group, tl.where(any_left(left, batch), batch, 0), groups):
         if tl.load(left + matrix * LINE) != 0:
             inverse = first
             for t in range(rank, lower_tiles, members):

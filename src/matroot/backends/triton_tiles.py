@@ -27,12 +27,32 @@ def leave(left, matrix, whether):
 
 
 @triton.jit
+def any_left(left, batch):
+    """Whether any matrix is left, asked of many at a time."""
+    lane = tl.arange(0, SLOTS)
+    found = 0
+    for start in range(0, batch, SLOTS):
+        matrix = (start + lane).to(tl.int64)
+        found += tl.sum(tl.load(left + matrix * LINE, matrix < batch, 0), 0)
+    return found > 0
+
+
+@triton.jit
+def _arrived(counter):
+    """How many programs were here so far; what they wrote before is there to read."""
+    return tl.inline_asm_elementwise(
+        "ld.acquire.gpu.global.u32 $0, [$1];", "=r,l", [counter], dtype=tl.int32, is_pure=False, pack=1
+    )
+
+
+@triton.jit
 def meet(counter, due, members):
     """Wait for the group; what its programs wrote is then there to read."""
     tl.debug_barrier()
-    seen = tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") + 1
-    while seen < due:
-        seen = tl.atomic_add(counter, 0, sem="acquire", scope="gpu")
+    tl.atomic_add(counter, 1, sem="release", scope="gpu")
+    if members > 1:
+        while _arrived(counter) < due:
+            pass
     tl.debug_barrier()
     return due + members
 

@@ -250,6 +250,20 @@ def test_bad_matrices_in_groups_harm_no_other(n):
         assert not other[3].any()
 
 
+@pytest.mark.parametrize("n", [100, 196, 256])
+def test_groups_take_turns_at_matrices_that_are_not_easy(n):
+    few = wishart(3, n, samples=4 * n // 3, dtype=torch.float32)
+    A = few.cuda().repeat(90, 1, 1).requires_grad_()
+    G = wishart(1, n, seed=3, dtype=torch.float32).cuda()
+    for _ in range(10):
+        R = matroot.invsqrtm(A)
+        (X,) = torch.autograd.grad(R, A, G.expand_as(A))
+    for T in (R.detach(), X):
+        assert torch.equal(T[3:], T[:-3])
+    assert error(R[:3].detach().cpu(), exact_inverse_root(few)) < 1e-5
+    assert error(X[:3].cpu(), exact_gradient(few, G.cpu().expand_as(few), inverse=True)) < 1e-4
+
+
 @pytest.mark.parametrize("kind", ["log", "clustered", "one-small", "one-large"])
 @pytest.mark.parametrize("kappa", [1e2, 1e4, 1e6])
 @pytest.mark.parametrize("n", [64, 128, 256])

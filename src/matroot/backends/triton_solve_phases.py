@@ -186,10 +186,11 @@ def _error(rate, step):
 
 @triton.jit
 def steps_of(top) -> tuple:
-    """How many steps are needed the first time, and the second; never none, as V is taken to reach 0.01 at least."""
+    """How many steps are needed the first time, and the second; never none, as V is taken to reach 0.01 at least, nor
+    more than there are phases, though ``top`` may be anything where a matrix is left."""
     _, _, rate = chebyshev(top)
     steps = 2
-    while 2 * _error(rate, steps + 2) > WANTED:
+    while (steps < 2 * STEPS) & (2 * _error(rate, steps + 2) > WANTED):
         steps += 1
     return (steps + 1) // 2, steps // 2
 

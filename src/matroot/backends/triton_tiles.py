@@ -38,21 +38,16 @@ def any_left(left, batch):
 
 
 @triton.jit
-def _arrived(counter):
-    """How many programs were here so far; what they wrote before is there to read."""
-    return tl.inline_asm_elementwise(
-        "ld.acquire.gpu.global.u32 $0, [$1];", "=r,l", [counter], dtype=tl.int32, is_pure=False, pack=1
-    )
-
-
-@triton.jit
 def meet(counter, due, members):
-    """Wait for the group; what its programs wrote is then there to read."""
+    """Wait for the group; what its programs wrote is then there to read.
+
+    One thread asks and tells the others: if each asked by itself, threads of a warp could part here, and tensor cores
+    need them together.
+    """
     tl.debug_barrier()
-    tl.atomic_add(counter, 1, sem="release", scope="gpu")
-    if members > 1:
-        while _arrived(counter) < due:
-            pass
+    seen = tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") + 1
+    while seen < due:
+        seen = tl.atomic_add(counter, 0, sem="acquire", scope="gpu")
     tl.debug_barrier()
     return due + members
 

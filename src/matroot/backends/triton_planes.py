@@ -125,7 +125,7 @@ def multiply_roughly(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
 
 
 @triton.jit
-def turn_roughly(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+def anticommutator_roughly(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """A tile of A B + B A in half precision, for symmetric A and B; of one on the diagonal only the symmetric part is
     right, as that of twice A B is, which is sooner to be had."""
     found = tl.zeros((TILE, TILE), tl.float32)
@@ -135,7 +135,7 @@ def turn_roughly(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
 
 
 @triton.jit
-def turn_half(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+def anticommutator(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """A tile of A B + B A, for symmetric A and B, where B has no lower halves."""
     found = tl.zeros((TILE, TILE), tl.float32)
     left, right = _places(i, j, side, TILE, DEPTH)

@@ -117,8 +117,8 @@ def gap(
 
 
 @triton.jit
-def _share(c):
-    """a, given coefficients of powers of E."""
+def _linear_part(c):
+    """a in U, given the coefficients of D."""
     return 0.5 * tl.load(c + 3) / tl.load(c + 4)
 
 
@@ -141,7 +141,7 @@ def terms(
         write_both(D, first, i, j, side, TILE)
         write_both(D + 2 * room, square, i, j, side, TILE, HALF)
     else:
-        u = multiply(E, E, i, j, side, TILE, DEPTH) + _share(c) * e
+        u = multiply(E, E, i, j, side, TILE, DEPTH) + _linear_part(c) * e
         write_both(D + room, u, i, j, side, TILE)
 
 
@@ -172,7 +172,7 @@ def rest(
         d += tl.load(c + 4) * multiply_roughly(square, square, i, j, side, TILE, DEPTH)
     else:
         U = D + room
-        a = _share(c)
+        a = _linear_part(c)
         b = tl.load(c + 2) - tl.load(c + 4) * a * a
         d = tl.load(c) * identity(i, j, n, TILE) + (tl.load(c + 1) - a * b) * read(E, i, j, side, TILE)
         d += b * read(U, i, j, side, TILE) + tl.load(c + 4) * multiply(U, U, i, j, side, TILE, DEPTH)

@@ -17,6 +17,8 @@ from .triton_planes import (
     BUFFERS,
     HALF,
     SUMS,
+    anticommutator,
+    anticommutator_roughly,
     area,
     fresh,
     half_of,
@@ -26,8 +28,6 @@ from .triton_planes import (
     note,
     read,
     read_high,
-    turn_half,
-    turn_roughly,
     write,
     write_both,
 )
@@ -171,7 +171,7 @@ def begin(
         i, j = corner(t)
         c = read(V + room, i, j, side, TILE) + multiply(V + 4 * room, V + 3 * room, i, j, side, TILE, DEPTH)
         write(V + room, c, i, j, side, TILE)
-        write_both(_turn(V, side, 0, False), c / centre, i, j, side, TILE, HALF)
+        write_both(_place(V, side, 0, False), c / centre, i, j, side, TILE, HALF)
         if t == 0:
             tl.store(facts + 4 * matrix + 3, top)
     elif t == 0:
@@ -203,7 +203,7 @@ def _share(rate, step):
 
 
 @triton.jit
-def _turn(V, side, step, SECOND: tl.constexpr):
+def _place(V, side, step, SECOND: tl.constexpr):
     """Where X is after a step, in the place of that before the one before."""
     return V + (4 if SECOND else 5) * area(side) + step % 2 * side * side
 
@@ -216,17 +216,17 @@ def iterate(
     """A step, counted from one; the last of all makes the result, given how many were needed the first time."""
     _, width, rate = chebyshev(top)
     V = scratch + matrix * (BUFFERS * area(side))
-    X, target = _turn(V, side, step - 1, SECOND), _turn(V, side, step, SECOND)
+    X, target = _place(V, side, step - 1, SECOND), _place(V, side, step, SECOND)
     i, j = corner(t)
     more = _share(rate, step + 1)
     factor, kept = 2 * more / width, more * _share(rate, step)
-    x = -factor * turn_roughly(V, X, i, j, side, TILE, DEPTH)
+    x = -factor * anticommutator_roughly(V, X, i, j, side, TILE, DEPTH)
     x += factor * read_high(V + (2 if SECOND else 1) * area(side), i, j, side, TILE)
     x += (1 + kept - 4 * factor) * read_high(X, i, j, side, TILE)
     # Before the first step X was zero, and nothing is there.
     x -= tl.where(step == 1, 0.0, kept) * read_high(tl.where(step == 1, X, target), i, j, side, TILE)
     if LAST:
-        x = read_high(_turn(V, side, first, False), i, j, side, TILE) + x * (1 / AGAIN)
+        x = read_high(_place(V, side, first, False), i, j, side, TILE) + x * (1 / AGAIN)
         _finish(x, sums, facts, out, n, ridge, matrix, i, j, side, TILE)
     else:
         write_both(target, x, i, j, side, TILE, HALF)
@@ -238,12 +238,12 @@ def again(scratch, top, first, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.co
     centre, _, _ = chebyshev(top)
     room = area(side)
     V = scratch + matrix * (BUFFERS * room)
-    X = _turn(V, side, first, False)
+    X = _place(V, side, first, False)
     i, j = corner(t)
-    turned = turn_half(V, X, i, j, side, TILE, DEPTH)
+    turned = anticommutator(V, X, i, j, side, TILE, DEPTH)
     c = (read(V + room, i, j, side, TILE) - 4 * read_high(X, i, j, side, TILE) - turned) * AGAIN
     write(V + 2 * room, c, i, j, side, TILE, HALF)
-    write_both(_turn(V, side, 0, True), c / centre, i, j, side, TILE, HALF)
+    write_both(_place(V, side, 0, True), c / centre, i, j, side, TILE, HALF)
 
 
 @triton.jit

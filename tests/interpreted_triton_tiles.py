@@ -3,7 +3,15 @@
 import pytest
 import torch
 
-from matroot.backends import triton_phases, triton_roots
+from matroot.backends import (
+    triton_large,
+    triton_phase_kernels,
+    triton_phases,
+    triton_root_phases,
+    triton_roots,
+    triton_solve_phases,
+)
+from matroot.backends.triton_launch import Row
 from matroot.experiments.problems import symmetric, with_spectrum
 
 from .interpreted_triton import EPS, roots
@@ -67,6 +75,39 @@ def test_any_condition_in_tiles(kind, condition, n, at_once):
     if kind == "log":
         G = symmetric(1, n).float()
         assert error(triton_roots.solve(S, R, G, None, 0.0), exact_gradient(A, G)) < EPS * condition
+
+
+def test_no_launch_both_asks_and_says_whether_a_matrix_is_left(monkeypatch):
+    """Its programs, and threads of one of them, would be told different things. Of these matrices one does not look
+    easy, the other turns out not to be in the last phase, and neither in its gradient."""
+    asked, said = [], []
+
+    def watch(module, name, launches):
+        watched = getattr(module, name)
+
+        def told(*arguments):
+            launches[-1] = True
+            return watched(*arguments)
+
+        monkeypatch.setattr(module, name, told)
+
+    def launch(row, *arguments, plain=Row.launch, **options):
+        asked.append(False)
+        said.append(False)
+        plain(row, *arguments, **options)
+
+    watch(triton_phase_kernels, "here", asked)
+    watch(triton_root_phases, "leave", said)
+    watch(triton_solve_phases, "leave", said)
+    monkeypatch.setattr(Row, "launch", launch)
+    monkeypatch.setattr(triton_large, "launch_known", lambda *_: None)  # for what is left
+    n = 130
+    A = torch.cat([with_spectrum("log", 1, n, 1e4), with_spectrum("one-small", 1, n, 1e4)]).float()
+    roots(A)
+    triton_roots.solve(exact_root(A).float(), exact_inverse_root(A).float(), symmetric(2, n).float(), None, 0.0)
+    assert sum(said) == 5  # scale, start, the last correction; prepare, begin
+    assert any(asked)
+    assert not any(a and s for a, s in zip(asked, said, strict=True))
 
 
 @pytest.mark.parametrize(("n", "at_once"), [(65, False), (65, True), (130, False)], indirect=["at_once"])

@@ -264,6 +264,19 @@ def test_groups_take_turns_at_matrices_that_are_not_easy(n):
     assert error(X[:3].cpu(), exact_gradient(few, G.cpu().expand_as(few), inverse=True)) < 1e-4
 
 
+def test_threads_agree_whether_a_matrix_is_left(monkeypatch):
+    """Where they did not, one launch in tens of thousands was an illegal instruction."""
+    from matroot.backends import triton_large, triton_roots
+
+    A = with_eigenvalues(spectrum("log", 196, 1e4), 0, torch.float32)
+    A, S, R = (T.float().cuda().repeat(256, 1, 1) for T in (A, exact_root(A), exact_inverse_root(A)))
+    monkeypatch.setattr(triton_large, "launch_known", lambda *_: None)  # for what is left
+    for _ in range(1500):
+        matroot.sqrtm(A)
+        triton_roots.solve(S, R, A, None, 0.0)
+    torch.cuda.synchronize()
+
+
 @pytest.mark.parametrize("kind", ["log", "clustered", "one-small", "one-large"])
 @pytest.mark.parametrize("kappa", [1e2, 1e4, 1e6])
 @pytest.mark.parametrize("n", [64, 128, 256])

@@ -38,6 +38,16 @@ def _together(left, matrix):
 
 
 @triton.jit
+def _awaits(LEAVES: tl.constexpr, left, matrix):
+    """Whether a phase with a launch of its own has to do with a matrix: whether that is not left.
+
+    One that may leave the matrix itself does not ask: some threads of a program could ask before another program
+    answers, and others after it. What it makes of a matrix that is left is never read.
+    """
+    return True if LEAVES else here(left, matrix)
+
+
+@triton.jit
 def roots_tiles(PHASE: tl.constexpr, half):
     """Tiles to be made in a phase, given those on and below the diagonal."""
     return 2 * half if PHASE % 4 == 1 and PHASE > 1 else half
@@ -85,7 +95,8 @@ def roots_phase_kernel(
 ):  # fmt: skip
     half = half_of(side, TILE)
     matrix, t = whereabouts(roots_tiles(PHASE, half), PHASE % 2 == 0)
-    if here(left, matrix) and _counts(PHASE, sums, n, matrix, side, TILE):
+    LEAVES: tl.constexpr = PHASE == 1 or PHASE == ROOTS_PHASES - 1
+    if _awaits(LEAVES, left, matrix) and _counts(PHASE, sums, n, matrix, side, TILE):
         _roots_phase(PHASE, S, R, scratch, sums, facts, left, table, n, matrix, t, side, TILE, DEPTH)
 
 
@@ -172,10 +183,11 @@ def solve_phase_kernel(
 ):  # fmt: skip
     across = side // TILE
     matrix, t = whereabouts(solve_tiles(PHASE, half_of(side, TILE), across * across), (PHASE + before) % 2 == 1)
-    if here(left, matrix):
-        top = fresh(facts + 4 * matrix + 3)
+    if _awaits(PHASE == 3, left, matrix):
+        top = 0.0
         first, second = 1, 1
         if PHASE > 3:
+            top = fresh(facts + 4 * matrix + 3)
             first, second = steps_of(top)
         if before < repeats(PHASE, first, second):
             _solve_phase(

@@ -112,7 +112,7 @@ def test_groups_take_turns_at_matrices_that_are_not_easy(n):
 
 
 def test_threads_agree_whether_a_matrix_is_left(monkeypatch):
-    """Where they did not, one launch in tens of thousands was an illegal instruction."""
+    """Where they did not, few launches in very many went wrong: an illegal instruction."""
     from matroot.backends import triton_large, triton_roots
 
     A = with_eigenvalues(spectrum("log", 196, 1e4), 0, torch.float32)

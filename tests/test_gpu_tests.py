@@ -1,6 +1,8 @@
 """The script that runs the tests on a GPU."""
 
 import runpy
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -20,11 +22,31 @@ def test_every_test_is_in_one_part(monkeypatch):
     assert sorted(found) == list(range(50))
 
 
-def test_a_part_that_goes_wrong_is_shown_and_fails(capsys):
-    assert SCRIPT["_run"]("0/1", ["--no-such-option"]) != 0
+def test_a_part_that_goes_wrong_is_shown(capsys):
+    assert not SCRIPT["_goes_well"]("0/1", ["--no-such-option"])
     assert "unrecognized arguments: --no-such-option" in capsys.readouterr().out
-    assert SCRIPT["_run"]("0/1", ["-k", "nothing_has_this_name"]) == 0
+    assert SCRIPT["_goes_well"]("0/1", ["-k", "nothing_has_this_name"])
     assert "deselected" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("status", "expected"), [(0, 0), (1, 1), (-signal.SIGABRT, 1)])
+def test_one_part_that_goes_wrong_fails(status, expected, monkeypatch, capsys):
+    """Also one that a signal ended, whose status is negative."""
+
+    def ended(command, env, **_):
+        own = status if env["MATROOT_TESTS_PART"] == "1/3" else 0
+        return subprocess.CompletedProcess(command, own, "the last line")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(subprocess, "run", ended)
+    assert SCRIPT["main"](["--parts", "3"]) == expected
+    assert capsys.readouterr().out.count("the last line") == 3
+
+
+def test_there_is_a_part(capsys):
+    with pytest.raises(SystemExit):
+        SCRIPT["main"](["--parts", "0"])
+    assert "at least 1" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="about machines without CUDA")

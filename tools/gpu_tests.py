@@ -32,16 +32,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", type=int, default=min(10, os.cpu_count() or 1), help="processes (%(default)s)")
     chosen, more = parser.parse_known_args(arguments)
+    if chosen.parts < 1:
+        parser.error(f"--parts must be at least 1, got {chosen.parts}")
     if not torch.cuda.is_available():
         print("no CUDA device: nothing would be tested", file=sys.stderr)
         return 1
     parts = [f"{part}/{chosen.parts}" for part in range(chosen.parts)]
     with ThreadPoolExecutor(chosen.parts) as pool:
-        return max(pool.map(lambda part: _run(part, more), parts))
+        return 0 if all(pool.map(lambda part: _goes_well(part, more), parts)) else 1
 
 
-def _run(part: str, more: Sequence[str]) -> int:
-    """Run a part and show how it ended, with everything if that was not well; its exit status."""
+def _goes_well(part: str, more: Sequence[str]) -> bool:
+    """Run a part and show how it ended, with everything if that was not well."""
     files = map(str, sorted((ROOT / "tests").rglob("test_cuda*.py")))
     plain = ("-p", "no:cacheprovider", "-p", Path(__file__).stem, "-o", "filterwarnings=default")
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tools")])
@@ -54,8 +56,9 @@ def _run(part: str, more: Sequence[str]) -> int:
         text=True,
     )
     well = ended.returncode in (0, _NOTHING_SELECTED)
-    print(f"part {part}: {ended.stdout.splitlines()[-1] if well else ended.stdout}", flush=True)
-    return 0 if well else ended.returncode
+    how = ended.stdout.splitlines()[-1] if well else f"exit status {ended.returncode}\n{ended.stdout}"
+    print(f"part {part}: {how}", flush=True)
+    return well
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def _together(left, matrix):
 
 
 @triton.jit
-def _awaits(LEAVES: tl.constexpr, left, matrix):
+def _concerns(LEAVES: tl.constexpr, left, matrix):
     """Whether a phase with a launch of its own has to do with a matrix: whether that is not left.
 
     One that may leave the matrix itself does not ask: some threads of a program could ask before another program
@@ -96,7 +96,7 @@ def roots_phase_kernel(
     half = half_of(side, TILE)
     matrix, t = whereabouts(roots_tiles(PHASE, half), PHASE % 2 == 0)
     LEAVES: tl.constexpr = PHASE == 1 or PHASE == ROOTS_PHASES - 1
-    if _awaits(LEAVES, left, matrix) and _counts(PHASE, sums, n, matrix, side, TILE):
+    if _concerns(LEAVES, left, matrix) and _counts(PHASE, sums, n, matrix, side, TILE):
         _roots_phase(PHASE, S, R, scratch, sums, facts, left, table, n, matrix, t, side, TILE, DEPTH)
 
 
@@ -183,7 +183,7 @@ def solve_phase_kernel(
 ):  # fmt: skip
     across = side // TILE
     matrix, t = whereabouts(solve_tiles(PHASE, half_of(side, TILE), across * across), (PHASE + before) % 2 == 1)
-    if _awaits(PHASE == 3, left, matrix):
+    if _concerns(PHASE == 3, left, matrix):
         top = 0.0
         first, second = 1, 1
         if PHASE > 3:

@@ -41,8 +41,8 @@ def any_left(left, batch):
 def meet(counter, due, members):
     """Wait for the group; what its programs wrote is then there to read.
 
-    One thread asks and tells the others: if each asked by itself, threads of a warp could part here, and tensor cores
-    need them together.
+    One thread asks and tells the others: if each asked by itself, threads of a program could part here, and tensor
+    cores need them together.
     """
     tl.debug_barrier()
     seen = tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") + 1

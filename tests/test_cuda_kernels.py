@@ -5,6 +5,7 @@ import torch
 
 import matroot
 
+from .bad_matrices import assert_harm_no_other
 from .cuda_graphs import assert_graph_repeats
 from .matrices import error, exact_gradient, exact_inverse_root, exact_root, spectrum, wishart, with_eigenvalues
 
@@ -80,21 +81,12 @@ def test_groups_of_programs(n, batch):
 
 @pytest.mark.parametrize("n", [65, 128, 256])
 def test_bad_matrices_in_groups_harm_no_other(n):
-    A = wishart(300, n, dtype=torch.float32).cuda()
-    bad = A.clone()
-    bad[3], bad[50, 1, n - 1], bad[51], bad[299, 0, 0] = 0, float("nan"), -bad[51], float("inf")
-    good = torch.ones(300, dtype=torch.bool)
-    good[[3, 50, 51, 299]] = False
-    found = []
-    for matrices in (A, bad):
+    def results(matrices):
         X = matrices.clone().requires_grad_()
         S = matroot.sqrtm(X)
-        (gradient,) = torch.autograd.grad(S, X, torch.ones_like(S))
-        found.append((S.detach(), gradient))
-    for right, other in zip(*found, strict=True):
-        assert torch.equal(right[good], other[good])
-        assert torch.isnan(other[[50, 51, 299]]).all()
-        assert not other[3].any()
+        return S.detach(), *torch.autograd.grad(S, X, torch.ones_like(S))
+
+    assert_harm_no_other(wishart(300, n, dtype=torch.float32).cuda(), (3, 50, 51, 299), results)
 
 
 @pytest.mark.parametrize("n", [100, 196, 256])

@@ -39,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     parts = [f"{part}/{chosen.parts}" for part in range(chosen.parts)]
     with ThreadPoolExecutor(chosen.parts) as pool:
-        return 0 if all(pool.map(lambda part: _goes_well(part, more), parts)) else 1
+        well = list(pool.map(lambda part: _goes_well(part, more), parts))  # all of them, whichever fails
+    return 0 if all(well) else 1
 
 
 def _goes_well(part: str, more: Sequence[str]) -> bool:

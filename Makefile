@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .PHONY: demo report test lint format clean
 
 demo: $(READY)
-	@$(BIN)/python -m matroot.experiments.demo
+	@$(BIN)/python -m matroot.bench.demo
 	@echo && echo "The paper's numerical tests, a quick run of half a minute, as a page to look at:"
 	@$(BIN)/matroot bench --quick --fresh --out build/demo
 	@$(BIN)/matroot report build/demo/bench-cpu-float32.json --out $(CURDIR)/build/demo/report.html
@@ -20,6 +20,7 @@ test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q -rs
+	OMP_NUM_THREADS=1 TRITON_INTERPRET=1 $(BIN)/python -m pytest -n auto --dist worksteal -q -rs tests/interpreted
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -34,8 +35,8 @@ clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
 
 # The constraints pin torch to a build without CUDA packages, which tests do not need.
-$(READY): pyproject.toml constraints.txt hatch_build.py $(wildcard src/matroot/backends/native/*.[ch])
+$(READY): pyproject.toml constraints.txt hatch_build.py $(wildcard src/matroot/backends/cpu/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt --editable ".[experiments]" --group dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable ".[bench]" --group dev
 	@touch $@

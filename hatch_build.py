@@ -1,4 +1,4 @@
-"""Compiles src/matroot/backends/native when the package is built; without a compiler the package does without."""
+"""Compiles src/matroot/backends/cpu when the package is built; without a compiler the package does without."""
 
 import os
 import shutil
@@ -9,15 +9,15 @@ from pathlib import Path
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import platform_tags
 
-NATIVE = Path("src/matroot/backends/native")
+SOURCES = Path("src/matroot/backends/cpu")
 
 
 class CompiledRoots(BuildHookInterface):
     def initialize(self, version: str, build_data: dict) -> None:
         """Compile for wheels and editable installations; tag the wheel with the platform if that worked."""
-        library = NATIVE / "_roots.so"
+        library = SOURCES / "_roots.so"
         try:
-            compile_library(Path(self.root) / NATIVE / "roots.c", Path(self.root) / library)
+            compile_library(Path(self.root) / SOURCES / "roots.c", Path(self.root) / library)
         except (OSError, subprocess.CalledProcessError) as problem:
             self.app.display_warning(f"matroot is built without compiled code: {problem}")
             return

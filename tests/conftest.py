@@ -1,6 +1,18 @@
-"""The order of tests."""
+"""Which tests this process can run."""
+
+import os
+
+import torch
+
+collect_ignore = []
+_ignored = []
+if not torch.cuda.is_available():
+    collect_ignore.append("cuda")
+    _ignored.append("tests/cuda needs a CUDA device")
+if os.environ.get("TRITON_INTERPRET") != "1":
+    collect_ignore.append("interpreted")
+    _ignored.append("tests/interpreted needs TRITON_INTERPRET=1, see make test")
 
 
-def pytest_collection_modifyitems(items: list) -> None:
-    """What takes minutes begins first, so that no process is left with it when the others have nothing to do."""
-    items.sort(key=lambda item: getattr(item, "originalname", None) != "test_under_the_interpreter")
+def pytest_report_header() -> list[str]:
+    return [f"not collected: {reason}" for reason in _ignored]

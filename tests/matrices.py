@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 import matroot
-from matroot.experiments.problems import spectrum
+from matroot.bench.problems import spectrum
 
 
 def orthogonal(n: int, seed: int, dtype: torch.dtype = torch.float64) -> Tensor:

@@ -1,7 +1,7 @@
 """Every method with every gradient that can follow it."""
 
 from matroot import preset, presets
-from matroot._choices import GRADIENTS, METHODS
+from matroot._registry import GRADIENTS, METHODS
 from matroot.gradients import Gradient
 from matroot.methods import Method
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 
 from matroot.metrics import frechet_distance, frechet_distance_of_samples
 
-from .dispatch import Largest
 from .matrices import orthogonal, random_like, wishart, with_eigenvalues
+from .operations import Largest
 
 D = 6
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import matroot
-from matroot.backends import eager
+from matroot.backends import torch_ops
 
 from .matrices import FUNCTIONS, error, exact_root, wishart
 from .pairs import CASES, NAMED
@@ -81,7 +81,7 @@ def test_setting_is_left_alone():
 def test_compiled_code_follows_a_changed_setting(monkeypatch):
     """The answer is a constant of the trace; changing the setting must trace again."""
     torch._dynamo.reset()
-    compiled = torch.compile(eager.product, backend="eager", fullgraph=True)
+    compiled = torch.compile(torch_ops.product, backend="eager", fullgraph=True)
     X = torch.randn(64, 64, generator=torch.Generator().manual_seed(0))
     assert torch.equal(compiled(X, X), X @ X)
     with matmul_precision("medium"):
@@ -93,12 +93,12 @@ def test_three_pass_product():
     """What the tensor cores will round away of the remainders costs no more than float32 rounding."""
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.randn(4, 64, 64, generator=generator) for _ in range(2))
-    a1, b1 = eager._leading(a), eager._leading(b)
-    assert torch.equal(eager._leading(a1), a1)
+    a1, b1 = torch_ops._leading(a), torch_ops._leading(b)
+    assert torch.equal(torch_ops._leading(a1), a1)
     assert ((a - a1).abs() <= 2**-10 * a.abs()).all()
-    rounded = a1 @ b1 + (a1 @ eager._leading(b - b1) + eager._leading(a - a1) @ b1)
-    for product in (rounded, eager._three_pass_product(a, b)):
+    rounded = a1 @ b1 + (a1 @ torch_ops._leading(b - b1) + torch_ops._leading(a - a1) @ b1)
+    for product in (rounded, torch_ops._three_pass_product(a, b)):
         assert error(product, a.double() @ b.double()) < 1e-6
     assert error(a1 @ b1, a.double() @ b.double()) > 1e-4  # one pass would not do
     z = torch.complex(a, b)
-    assert error(eager._three_pass_product(z, z), z.to(torch.complex128) @ z.to(torch.complex128)) < 1e-6
+    assert error(torch_ops._three_pass_product(z, z), z.to(torch.complex128) @ z.to(torch.complex128)) < 1e-6

@@ -44,7 +44,7 @@ class Problem:
         function = matroot.invsqrtm if self.inverse else matroot.sqrtm
         return function(A, self.method, gradient=self.gradient)
 
-    def pull_back(self, A, G):
+    def vjp(self, A, G):
         A = A.clone().requires_grad_()
         return torch.autograd.grad(self.value(A), A, G)[0]
 
@@ -59,7 +59,7 @@ def test_rotation_equivariance(problem):
         return Q @ X @ Q.mH
 
     assert error(p.value(rotate(p.A)), rotate(p.value(p.A))) < 1e-9
-    assert error(p.pull_back(rotate(p.A), rotate(p.G)), rotate(p.pull_back(p.A, p.G))) < 1e-8
+    assert error(p.vjp(rotate(p.A), rotate(p.G)), rotate(p.vjp(p.A, p.G))) < 1e-8
 
 
 @settings(max_examples=100, deadline=None)
@@ -68,17 +68,17 @@ def test_scale_equivariance(problem, exponent):
     p = Problem(**problem)
     scale, power = 10**exponent, -0.5 if p.inverse else 0.5
     assert error(p.value(scale * p.A), scale**power * p.value(p.A)) < 1e-9
-    assert error(p.pull_back(scale * p.A, p.G), scale ** (power - 1) * p.pull_back(p.A, p.G)) < 1e-8
+    assert error(p.vjp(scale * p.A, p.G), scale ** (power - 1) * p.vjp(p.A, p.G)) < 1e-8
 
 
 @settings(max_examples=100, deadline=None)
 @given(problems)
 def test_symmetry_and_linearity_of_the_gradient(problem):
     p = Problem(**problem)
-    value, gradient = p.value(p.A), p.pull_back(p.A, p.G)
+    value, gradient = p.value(p.A), p.vjp(p.A, p.G)
     assert torch.equal(value, value.mH)
     assert torch.equal(gradient, gradient.mH)
-    assert error(p.pull_back(p.A, 3 * p.G), 3 * gradient) < 1e-10
+    assert error(p.vjp(p.A, 3 * p.G), 3 * gradient) < 1e-10
 
 
 @settings(max_examples=60, deadline=None)
@@ -89,7 +89,7 @@ def test_batch_independence_bit_for_bit(problem, before, after):
     batch = torch.stack([*others[:before], p.A, *others[before : before + after]])
     G = torch.stack([p.G] * len(batch))
     assert torch.equal(p.value(batch)[before], p.value(p.A[None])[0])
-    assert torch.equal(p.pull_back(batch, G)[before], p.pull_back(p.A[None], p.G[None])[0])
+    assert torch.equal(p.vjp(batch, G)[before], p.vjp(p.A[None], p.G[None])[0])
 
 
 @settings(max_examples=60, deadline=None)
@@ -99,7 +99,7 @@ def test_forward_and_reverse_mode_agree(problem):
     p = Problem(**problem)
     T = p.A @ p.G + p.G @ p.A
     _, pushed = torch.func.jvp(p.value, (p.A,), (T,))
-    left, right = (p.G.conj() * pushed).sum().real, (p.pull_back(p.A, p.G).conj() * T).sum().real
+    left, right = (p.G.conj() * pushed).sum().real, (p.vjp(p.A, p.G).conj() * T).sum().real
     size = torch.linalg.matrix_norm(p.G) * torch.linalg.matrix_norm(pushed)
     assert abs(left - right) < 1e-10 * size
 
@@ -112,7 +112,7 @@ def test_roots_are_roots(problem, pair):
     assert matroot.residual(p.A, S) < 1e-13
     assert matroot.residual(p.A, R, inverse=True) < 1e-11
     assert error(S, exact_root(p.A)) < 1e-13
-    assert error(p.pull_back(p.A, p.G), exact_gradient(p.A, p.G, p.inverse)) < (1e-2 if "lya" in pair else 1e-9)
+    assert error(p.vjp(p.A, p.G), exact_gradient(p.A, p.G, p.inverse)) < (1e-2 if "lya" in pair else 1e-9)
 
 
 @settings(max_examples=60, deadline=None)

@@ -2,7 +2,7 @@
 
 import torch
 
-from matroot._tracing import compiling, concrete, derivative_order, recording, transforming
+from matroot._tracing import compiling, derivative_order, is_host_readable, needs_grad, transforming
 
 
 def test_transforming():
@@ -21,20 +21,20 @@ def test_transforming():
 
 def test_recording():
     plain, tracked = torch.ones(2), torch.ones(2, requires_grad=True)
-    assert not recording(plain)
-    assert recording(plain, tracked)
+    assert not needs_grad(plain)
+    assert needs_grad(plain, tracked)
     with torch.no_grad():
-        assert not recording(tracked)
+        assert not needs_grad(tracked)
     with torch.autograd.forward_ad.dual_level():
-        assert recording(plain)
+        assert needs_grad(plain)
 
 
 def test_concrete():
     x = torch.ones(2)
-    assert concrete(x)
-    assert not concrete(x.to("meta"))
+    assert is_host_readable(x)
+    assert not is_host_readable(x.to("meta"))
     seen = []
-    torch.func.vmap(lambda y: seen.append(concrete(y)) or y)(torch.ones(2, 2))
+    torch.func.vmap(lambda y: seen.append(is_host_readable(y)) or y)(torch.ones(2, 2))
     assert seen == [False]
 
 
@@ -48,7 +48,7 @@ def test_concrete_knows_batched_gradients():
 
         @staticmethod
         def backward(ctx, g):
-            seen.append(concrete(g))
+            seen.append(is_host_readable(g))
             return g
 
     x = torch.ones(2, requires_grad=True)

@@ -7,12 +7,12 @@ from ._api import Roots as Roots
 from ._api import invsqrtm as invsqrtm
 from ._api import roots as roots
 from ._api import sqrtm as sqrtm
-from ._choices import preset as preset
-from ._choices import presets as presets
 from ._counting import Counts as Counts
 from ._counting import count_operations as count_operations
 from ._plan import Plan as Plan
 from ._plan import choose as choose
+from ._registry import preset as preset
+from ._registry import presets as presets
 from ._residual import residual as residual
 from .gradients import EigenClip as EigenClip
 from .gradients import EigenPade as EigenPade

@@ -2,6 +2,6 @@
 
 import sys
 
-from .experiments.command import main
+from ._cli.main import main
 
 sys.exit(main())

@@ -4,17 +4,17 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from ._autograd.fused import fused_roots
+from ._autograd.roots import differentiable_roots
 from ._checks import inspect
-from ._choices import require_output
-from ._fused import fused_roots
 from ._inputs import clean, require_ridge
 from ._plan import Plan, choose
-from ._rule import differentiable_roots
+from ._registry import require_output
 from ._sharding import is_sharded, on_local_matrices
-from ._tracing import full_precision
+from ._tracing import autocast_disabled
 from .gradients import Gradient
 from .methods import Method
-from .methods._base import Wanted, inverses
+from .methods._base import Output, is_inverse
 
 
 class Roots(NamedTuple):
@@ -92,7 +92,7 @@ def roots(
 
 def _evaluate(
     A: Tensor,
-    wanted: Wanted,
+    output: Output,
     method: str | Method,
     gradient: str | Gradient | None,
     ridge: float,
@@ -101,20 +101,20 @@ def _evaluate(
 ) -> tuple[Tensor, ...]:
     require_ridge(ridge)
     if is_sharded(A):
-        return on_local_matrices(lambda part: _evaluate(part, wanted, method, gradient, ridge, check, backend), A)
+        return on_local_matrices(lambda part: _evaluate(part, output, method, gradient, ridge, check, backend), A)
     plan = choose(A, method, gradient, backend)
-    require_output(plan.method, wanted)
+    require_output(plan.method, output)
     if check:
         inspect(A, ridge)
     if A.shape[-1] == 0:
-        return tuple(A.clone() for _ in inverses(wanted))
+        return tuple(A.clone() for _ in is_inverse(output))
     if plan.backend == "torch":
-        return _step_by_step(A, ridge, plan, wanted)
-    return fused_roots(A, ridge, plan, wanted, _step_by_step)
+        return _step_by_step(A, ridge, plan, output)
+    return fused_roots(A, ridge, plan, output, _step_by_step)
 
 
-def _step_by_step(A: Tensor, ridge: float, plan: Plan, wanted: Wanted) -> tuple[Tensor, ...]:
-    with full_precision(A):
+def _step_by_step(A: Tensor, ridge: float, plan: Plan, output: Output) -> tuple[Tensor, ...]:
+    with autocast_disabled(A):
         cleaned = clean(A, ridge)
-        found = differentiable_roots(cleaned.matrix, cleaned.scale, plan.method, plan.gradient, wanted)
-        return tuple(cleaned.restore(root, inverse) for root, inverse in zip(found, inverses(wanted), strict=True))
+        found = differentiable_roots(cleaned.matrix, cleaned.scale, plan.method, plan.gradient, output)
+        return tuple(cleaned.restore(root, inverse) for root, inverse in zip(found, is_inverse(output), strict=True))

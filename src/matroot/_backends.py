@@ -14,12 +14,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ._tracing import compiling, exporting, forward_mode, plain, transforming
-from .backends import eager, native, triton_roots, triton_series
+from ._tracing import compiling, exporting, forward_mode, is_plain_eager, transforming
+from .backends import torch_ops
+from .backends.cpu import compiled
+from .backends.triton import minimax as triton_roots
+from .backends.triton.paper import launch as triton_series
 from .gradients import Exact, Gradient, Krylov, Lyapunov, Smith
 from .methods import Eigen, Method, Minimax, NewtonSchulz, Pade, Taylor
 
-BACKENDS = ("triton", "native", "chunks", "torch")
+BACKENDS = ("triton", "compiled", "lapack", "torch")
 
 
 class Situation(NamedTuple):
@@ -47,12 +50,12 @@ class Situation(NamedTuple):
 
 def situation(A: Tensor) -> Situation:
     special, traced = None, False
-    if not plain(A):
+    if not is_plain_eager(A):
         traced = compiling() and not transforming() and not exporting()
         special = None if traced else "not inside torch.func and torch.export, nor for tensor subclasses"
     elif forward_mode():
         special = "not in forward mode"
-    reduced = A.is_cpu and eager.reduced_precision(A)
+    reduced = A.is_cpu and torch_ops.reduced_precision(A)
     return Situation(A.device, A.dtype, A.shape, special, traced, reduced)
 
 
@@ -67,7 +70,7 @@ def obstacle(backend: str, here: Situation, method: Method, gradient: Gradient) 
     device = "cuda" if backend == "triton" else "cpu"
     if here.device.type != device:
         return f"the matrices are on {here.device.type}, not {device}"
-    return {"triton": _triton, "native": _native, "chunks": _chunks}[backend](here, method, gradient)
+    return {"triton": _triton, "compiled": _native, "lapack": _chunks}[backend](here, method, gradient)
 
 
 def _triton(here: Situation, method: Method, gradient: Gradient) -> str | None:
@@ -90,11 +93,11 @@ def _native(here: Situation, method: Method, gradient: Gradient) -> str | None:
         return f"no compiled code for {_names(method, gradient)}, only for 'minimax' with 'smith' or 'krylov'"
     if here.dtype.is_complex:
         return "compiled code is for real matrices"
-    if here.n > native.LARGEST:
-        return f"matrices of size {here.n} are larger than {native.LARGEST}"
+    if here.n > compiled.LARGEST:
+        return f"matrices of size {here.n} are larger than {compiled.LARGEST}"
     if here.traced and not isinstance(gradient, Smith):
         return "inside torch.compile only with gradient 'smith'"
-    return None if native.available() else "this installation has no compiled code: there was no C compiler"
+    return None if compiled.available() else "this installation has no compiled code: there was no C compiler"
 
 
 def _chunks(here: Situation, method: Method, gradient: Gradient) -> str | None:

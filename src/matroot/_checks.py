@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ._inputs import clean
-from .backends import eager
+from .backends import torch_ops
 
 _SHOWN = 5
 
@@ -22,9 +22,9 @@ def inspect(A: Tensor, ridge: float) -> None:
     A = A.detach()
     _refuse("not finite", ~torch.isfinite(A).all(-1).all(-1))
     size = A.abs().amax((-2, -1))
-    asymmetry = (A / 2 - eager.adjoint(A) / 2).abs().amax((-2, -1))
+    asymmetry = (A / 2 - torch_ops.adjoint(A) / 2).abs().amax((-2, -1))
     _refuse("not symmetric (Hermitian)", asymmetry > 2 * A.shape[-1] * torch.finfo(A.dtype).eps * size)
-    _refuse("indefinite", torch.isnan(clean(A, ridge).poison)[..., 0, 0])
+    _refuse("indefinite", torch.isnan(clean(A, ridge).nan_mask)[..., 0, 0])
 
 
 def _refuse(what: str, bad: Tensor) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .backends import eager
+from .backends import torch_ops
 
 COMPUTE = {
     torch.float16: torch.float32,
@@ -32,7 +32,7 @@ class Clean(NamedTuple):
     """Real, (*, 1, 1): what the caller's matrix was divided by; a power of four without a ridge."""
     root_scale: Tensor
     """Square root of the scale; zero for a zero matrix."""
-    poison: Tensor
+    nan_mask: Tensor
     """NaN for matrices without a root, zero for all others."""
     source: Tensor
     """The caller's matrix in the compute dtype."""
@@ -43,9 +43,9 @@ class Clean(NamedTuple):
         factor = self.root_scale
         if inverse:
             factor = torch.where(factor > 0, 1 / factor, 0)
-        symmetric = (root + eager.adjoint(root)) * (0.5 * factor)
-        # Adding poison * source makes value *and* gradient of a refused matrix NaN.
-        return torch.addcmul(symmetric, self.poison, self.source).to(self.dtype)
+        symmetric = (root + torch_ops.adjoint(root)) * (0.5 * factor)
+        # Adding nan_mask * source makes value *and* gradient of a refused matrix NaN.
+        return torch.addcmul(symmetric, self.nan_mask, self.source).to(self.dtype)
 
 
 def require_matrices(A: Tensor, name: str = "A") -> None:
@@ -72,7 +72,7 @@ def clean(A: Tensor, ridge: float) -> Clean:
     """Cast, symmetrise, scale, regularise; set aside what has no root. ``A`` must have n > 0."""
     source = A.to(COMPUTE[A.dtype])
     half = 0.5 * source
-    matrix = half + eager.adjoint(half)
+    matrix = half + torch_ops.adjoint(half)
     magnitude = torch.linalg.vector_norm(matrix.detach(), torch.inf, (-2, -1), keepdim=True)
     finite, zero = torch.isfinite(magnitude), magnitude == 0
     # A power of four, so that dividing by it and multiplying by its root are exact.
@@ -81,20 +81,20 @@ def clean(A: Tensor, ridge: float) -> Clean:
     root_scale = torch.where(finite, torch.exp2(exponent), 1)
     matrix = matrix / (root_scale * root_scale)
 
-    eye = eager.identity(matrix)
+    eye = torch_ops.identity(matrix)
     if ridge:
         # Divided by 1 + ridge, so that the largest eigenvalue grows no larger.
-        matrix = (matrix + (ridge / A.shape[-1]) * eager.trace(matrix) * eye) / (1 + ridge)
+        matrix = (matrix + (ridge / A.shape[-1]) * torch_ops.trace(matrix) * eye) / (1 + ridge)
         root_scale = root_scale * (1 + ridge) ** 0.5
     definite, shift = _definiteness(matrix.detach(), A.dtype)
     if shift is not None:
         matrix = matrix + shift * eye
     usable = finite & ~zero & definite
     return Clean(
-        matrix=torch.where(usable, matrix, _stand_in(matrix)),
+        matrix=torch.where(usable, matrix, _placeholder(matrix)),
         scale=root_scale * root_scale,
         root_scale=torch.where(zero, 0, root_scale),
-        poison=torch.where(usable | zero, 0.0, torch.nan).to(source.dtype),
+        nan_mask=torch.where(usable | zero, 0.0, torch.nan).to(source.dtype),
         source=source,
         dtype=A.dtype,
     )
@@ -110,7 +110,7 @@ def _definiteness(matrix: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | 
     """
     if torch.onnx.is_in_onnx_export():
         return torch.ones_like(matrix[..., :1, :1], dtype=torch.bool), None
-    bound = eager.largest_eigenvalue_bound(matrix)
+    bound = torch_ops.largest_eigenvalue_bound(matrix)
     strict = 4 * matrix.shape[-1] * torch.finfo(matrix.dtype).eps
     definite = _has_factor(matrix, strict * bound)
     wide = torch.finfo(dtype).eps
@@ -122,11 +122,11 @@ def _definiteness(matrix: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | 
 
 def _has_factor(matrix: Tensor, shift: Tensor) -> Tensor:
     """Whether matrix + shift * I has a Cholesky factor: a sixth of a product, no synchronisation."""
-    _, info = torch.linalg.cholesky_ex(matrix + shift * eager.identity(matrix))
+    _, info = torch.linalg.cholesky_ex(matrix + shift * torch_ops.identity(matrix))
     return (info == 0)[..., None, None]
 
 
-def _stand_in(like: Tensor) -> Tensor:
+def _placeholder(like: Tensor) -> Tensor:
     """What replaces matrices without a root: well-conditioned, distinct eigenvalues."""
     n = like.shape[-1]
     steps = torch.arange(n, device=like.device, dtype=like.real.dtype) / n

@@ -6,8 +6,8 @@ from functools import lru_cache
 from torch import Tensor
 
 from ._backends import BACKENDS, Situation, first_able, obstacle, situation
-from ._choices import choose_gradient, choose_method
 from ._inputs import require_matrices
+from ._registry import choose_gradient, choose_method
 from .gradients import Exact, Gradient, Krylov, Smith
 from .methods import Eigen, Method, Minimax
 
@@ -48,10 +48,10 @@ def choose(
     With a gradient other than ``Krylov`` and ``Smith``, ``"auto"`` is ``Eigen`` everywhere.
 
     The backend is the fastest that can do it; one asked for by name that cannot is an error that says why:
-    ``"torch"``, ordinary operations; ``"chunks"``, ``"native"`` and ``"triton"``, fused ones on CPU and GPU.
+    ``"torch"``, ordinary operations; ``"lapack"``, ``"compiled"`` and ``"triton"``, fused ones on CPU and GPU.
 
     >>> print(matroot.choose(torch.eye(64).expand(100, 64, 64)))
-    Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None) on backend native: ...
+    Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None) on backend compiled: ...
     """
     require_matrices(A)
     here = situation(A)
@@ -87,16 +87,16 @@ _remembered_plan = lru_cache(1024)(_plan)
 
 
 def _best(here: Situation, backend: str) -> tuple[Method, Gradient, str]:
-    if backend == "chunks":
+    if backend == "lapack":
         return Eigen(), Exact(), "what the backend is for"
-    kernels = "triton" if here.device.type == "cuda" else "native"
+    kernels = "triton" if here.device.type == "cuda" else "compiled"
     able = obstacle(kernels, here, Minimax(), Smith()) is None and backend != "torch"
     if able and here.device.type == "cuda":
         return Minimax(), Smith(), "there are kernels for it"
     if here.device.type != "cpu":
         return Minimax(), Krylov(), f"products suit {here.device.type}, where decompositions wait for the host"
-    if not able and backend != "native":
+    if not able and backend != "compiled":
         return Eigen(), Exact(), "there is no compiled code for this call"
-    if backend != "native" and here.n > (160 if here.few else 256):
+    if backend != "compiled" and here.n > (160 if here.few else 256):
         return Eigen(), Exact(), f"decompositions are faster at size {here.n}"
     return Minimax(), Smith(), "compiled products are faster"

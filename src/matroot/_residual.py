@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from ._inputs import COMPUTE, require_matrices
-from ._tracing import full_precision
-from .backends import eager
+from ._tracing import autocast_disabled
+from .backends import torch_ops
 
 
 def residual(A: Tensor, root: Tensor, *, inverse: bool = False) -> Tensor:
@@ -23,14 +23,14 @@ def residual(A: Tensor, root: Tensor, *, inverse: bool = False) -> Tensor:
     A, root = A.to(COMPUTE[A.dtype]), root.to(COMPUTE[root.dtype])
     if A.shape[-1] == 0:
         return torch.linalg.matrix_norm(A)
-    with full_precision(A):
+    with autocast_disabled(A):
         scale, root_scale = _size(A), _size(root)
-        A, root = eager.hermitian(A / scale), root / root_scale
+        A, root = torch_ops.hermitian(A / scale), root / root_scale
         if inverse:
-            product = root_scale * (root_scale * scale) * eager.product(eager.product(root, A), root)
-            target = eager.identity(A).expand_as(A)
+            product = root_scale * (root_scale * scale) * torch_ops.product(torch_ops.product(root, A), root)
+            target = torch_ops.identity(A).expand_as(A)
         else:
-            product = root_scale * (root_scale / scale) * eager.product(root, root)
+            product = root_scale * (root_scale / scale) * torch_ops.product(root, root)
             target = A
         norm = torch.linalg.matrix_norm(target)
         difference = torch.linalg.matrix_norm(product - target)

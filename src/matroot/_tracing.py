@@ -37,7 +37,7 @@ def derivative_order() -> int:
     return sum(level.key() in kinds for level in functorch.get_interpreter_stack() or ())
 
 
-def recording(*tensors: Tensor) -> bool:
+def needs_grad(*tensors: Tensor) -> bool:
     """True when a derivative of what we compute from ``tensors`` may be asked for."""
     if torch.is_grad_enabled():
         for tensor in tensors:
@@ -51,7 +51,7 @@ def forward_mode() -> bool:
     return torch.autograd.forward_ad._current_level >= 0
 
 
-def plain(tensor: Tensor) -> bool:
+def is_plain_eager(tensor: Tensor) -> bool:
     """True for ordinary eager tensors: not traced, transformed, batched or of a subclass."""
     if compiling() or transforming() or type(tensor) not in (Tensor, Parameter):
         return False
@@ -59,12 +59,12 @@ def plain(tensor: Tensor) -> bool:
     return _dispatch_mode(_PROXY) is None and not _is_legacy_batched(tensor)
 
 
-def concrete(tensor: Tensor) -> bool:
+def is_host_readable(tensor: Tensor) -> bool:
     """True when reading a value costs nothing: plain tensors in host memory."""
-    return tensor.device.type == "cpu" and plain(tensor)
+    return tensor.device.type == "cpu" and is_plain_eager(tensor)
 
 
-def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager:
+def autocast_disabled(tensor: Tensor) -> contextlib.AbstractContextManager:
     """Autocast off: it would run float32 products in half precision."""
     if tensor.is_meta:  # has no autocast to switch off
         return contextlib.nullcontext()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 import matroot.nn
 from matroot.nn import covariance, triangle, untriangle
 
-from ..dispatch import Largest
+from ..operations import Largest
 
 # --- covariance ----------------------------------------------------------------------------------
 

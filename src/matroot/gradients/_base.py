@@ -6,9 +6,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ..backends import eager
+from ..backends import torch_ops
 from ..methods import Method
-from ..methods.eigen import floored
+from ..methods.eigen import clamp_eigenvalues
 
 
 class Gradient(ABC):
@@ -46,8 +46,8 @@ class ImplicitGradient(Gradient):
 
     def solve_inverse(self, R: Tensor, G: Tensor, known: tuple[Tensor, ...]) -> Tensor:
         """The Hermitian X with R X + X R = -R^2 G R^2."""
-        square = eager.product(R, R)
-        right = -eager.hermitian(eager.product(eager.product(square, G), square))
+        square = torch_ops.product(R, R)
+        right = -torch_ops.hermitian(torch_ops.product(torch_ops.product(square, G), square))
         return self.solve(R, right, known)
 
 
@@ -72,11 +72,11 @@ class SpectralGradient(Gradient):
 
     def coupling(self, values: Tensor, power: float, scale: Tensor) -> Tensor:
         """The matrix M for f = lambda^power, shape (*, n, n)."""
-        values = self.regularise(floored(values), scale)
+        values = self.regularise(clamp_eigenvalues(values), scale)
         f = values**power
         off_diagonal = self.off_diagonal(values, f, scale)
         slope = power * f / values
-        return torch.where(eager.identity(off_diagonal) > 0, slope[..., None], off_diagonal)
+        return torch.where(torch_ops.identity(off_diagonal) > 0, slope[..., None], off_diagonal)
 
     def regularise(self, values: Tensor, scale: Tensor) -> Tensor:
         """Change the eigenvalues before anything is computed from them."""
@@ -104,7 +104,7 @@ def geometric_sum(ratio: Tensor, terms: int) -> Tensor:
     return total
 
 
-def weigh(weights: Tensor, vectors: Tensor, G: Tensor) -> Tensor:
+def apply_in_eigenbasis(weights: Tensor, vectors: Tensor, G: Tensor) -> Tensor:
     """U (weights o U^H G U) U^H, Hermitian."""
-    inner = weights * eager.product(eager.adjoint(vectors), eager.product(G, vectors))
-    return eager.hermitian(eager.product(vectors, eager.product(inner, eager.adjoint(vectors))))
+    inner = weights * torch_ops.product(torch_ops.adjoint(vectors), torch_ops.product(G, vectors))
+    return torch_ops.hermitian(torch_ops.product(vectors, torch_ops.product(inner, torch_ops.adjoint(vectors))))

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from .._tracing import concrete
-from ..backends import eager
+from .._tracing import is_host_readable
+from ..backends import torch_ops
 
 
 def solve(B: Tensor, C: Tensor, iterations: int, tolerance: float) -> Tensor:
@@ -20,13 +20,13 @@ def solve(B: Tensor, C: Tensor, iterations: int, tolerance: float) -> Tensor:
     X, direction = torch.zeros_like(C), residual
     energy = _inner(residual, residual)
     target = tolerance**2 * energy
-    flat = torch.finfo(B.dtype).eps ** 0.5 * eager.frobenius(B)
+    flat = torch.finfo(B.dtype).eps ** 0.5 * torch_ops.frobenius(B)
     active = torch.ones_like(energy, dtype=torch.bool)
     for _ in range(iterations):
         active = active & ~(energy <= target)
-        if concrete(active) and not active.any():
+        if is_host_readable(active) and not active.any():
             break
-        image = 2 * eager.hermitian(eager.product(B, direction))
+        image = 2 * torch_ops.hermitian(torch_ops.product(B, direction))
         curvature = _inner(direction, image)
         active = active & ~(curvature <= flat * _inner(direction, direction))
         step = torch.where(active, energy / curvature, 0)

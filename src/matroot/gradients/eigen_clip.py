@@ -11,7 +11,7 @@ from ._base import SpectralGradient, pairs
 
 @dataclass(frozen=True)
 class EigenClip(SpectralGradient):
-    """K_ij = 1/(lambda_i - lambda_j) with small differences and small eigenvalues floored.
+    """K_ij = 1/(lambda_i - lambda_j) with small differences and small eigenvalues clamp_eigenvalues.
 
     Both floors are absolute, in the units of the input, as published: the gradient depends
     on the scale of A. Repeated eigenvalues get coupling 0.

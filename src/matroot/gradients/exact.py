@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..backends import eager
-from ..methods.eigen import floored
-from ._base import ImplicitGradient, pairs, weigh
+from ..backends import torch_ops
+from ..methods.eigen import clamp_eigenvalues
+from ._base import ImplicitGradient, apply_in_eigenbasis, pairs
 
 
 @dataclass(frozen=True)
@@ -24,21 +24,21 @@ class Exact(ImplicitGradient):
     def solve(self, B: Tensor, C: Tensor, known: tuple[Tensor, ...]) -> Tensor:
         values, vectors = known or _decompose(B)
         i, j = pairs(_floored_root(values))
-        return weigh(1 / (i + j), vectors, C)
+        return apply_in_eigenbasis(1 / (i + j), vectors, C)
 
     def solve_inverse(self, R: Tensor, G: Tensor, known: tuple[Tensor, ...]) -> Tensor:
         # In the eigenbasis R^2 G R^2 is a weighing too: no products for the right-hand side.
         values, vectors = known or _decompose(R)
         i, j = pairs(_floored_root(values))
-        return weigh(-((i * j) ** 2) / (i + j), vectors, G)
+        return apply_in_eigenbasis(-((i * j) ** 2) / (i + j), vectors, G)
 
 
 def _decompose(B: Tensor) -> tuple[Tensor, Tensor]:
     """``eigh`` with NaN eigenvalues where an iteration diverged, instead of an error for the batch."""
     finite = torch.isfinite(B).all(-1, keepdim=True).all(-2, keepdim=True)
-    values, vectors = eager.eigh(torch.where(finite, B, eager.identity(B)))
+    values, vectors = torch_ops.eigh(torch.where(finite, B, torch_ops.identity(B)))
     return torch.where(finite[..., 0], values, torch.nan), vectors
 
 
 def _floored_root(values: Tensor) -> Tensor:
-    return floored(values, torch.finfo(values.dtype).eps ** 0.5)
+    return clamp_eigenvalues(values, torch.finfo(values.dtype).eps ** 0.5)

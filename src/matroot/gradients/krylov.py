@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..backends import eager
+from ..backends import torch_ops
 from ..methods._base import require_count, require_positive
 from ._base import ImplicitGradient
 from ._conjugate import solve
@@ -45,6 +45,6 @@ class Krylov(ImplicitGradient):
         (inverse,) = known
         tolerance = 4 * torch.finfo(B.dtype).eps if self.tolerance is None else self.tolerance
         iterations = self.iterations or (64 if B.real.dtype == torch.float64 else 14)
-        mu = torch.sqrt(eager.frobenius(B) / eager.frobenius(inverse))
-        right = C / mu + mu * eager.hermitian(eager.product(eager.product(inverse, C), inverse))
+        mu = torch.sqrt(torch_ops.frobenius(B) / torch_ops.frobenius(inverse))
+        right = C / mu + mu * torch_ops.hermitian(torch_ops.product(torch_ops.product(inverse, C), inverse))
         return solve(B / mu + mu * inverse, right, iterations, tolerance)

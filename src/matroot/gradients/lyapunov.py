@@ -6,8 +6,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .._tracing import concrete
-from ..backends import eager
+from .._tracing import is_host_readable
+from ..backends import torch_ops
 from ..methods._base import require_choice, require_count, require_positive
 from ._base import ImplicitGradient
 
@@ -42,22 +42,22 @@ class Lyapunov(ImplicitGradient):
             require_positive(self, "tolerance")
 
     def solve(self, B: Tensor, C: Tensor, known: tuple[Tensor, ...]) -> Tensor:
-        square = eager.product(B, B)
-        nu = torch.sqrt(eager.frobenius(square)) if self.norm == "input" else eager.frobenius(B)
+        square = torch_ops.product(B, B)
+        nu = torch.sqrt(torch_ops.frobenius(square)) if self.norm == "input" else torch_ops.frobenius(B)
         B, square, C = B / nu, square / nu**2, C / nu
         active = None
         for step in range(self.iterations):
             if step > 0:
-                B = 1.5 * B - 0.5 * eager.product(B, square)
+                B = 1.5 * B - 0.5 * torch_ops.product(B, square)
             if 0 < step < self.iterations - 1:
-                square = eager.product(B, B)
+                square = torch_ops.product(B, B)
             if self.tolerance is not None:
-                far = eager.frobenius(B - eager.identity(B)) >= self.tolerance
+                far = torch_ops.frobenius(B - torch_ops.identity(B)) >= self.tolerance
                 active = far if active is None else active & far
-                if concrete(active) and not active.any():
+                if is_host_readable(active) and not active.any():
                     break
-            W = eager.product(B, C)
-            N = eager.product(B, W - 0.5 * eager.adjoint(W))
-            new = 1.5 * C - eager.hermitian(N)
+            W = torch_ops.product(B, C)
+            N = torch_ops.product(B, W - 0.5 * torch_ops.adjoint(W))
+            new = 1.5 * C - torch_ops.hermitian(N)
             C = new if active is None else torch.where(active, new, C)
         return 0.5 * C

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..backends import eager
+from ..backends import torch_ops
 from ..methods._base import require_count
 from ._base import ImplicitGradient
 
@@ -38,18 +38,18 @@ class Smith(ImplicitGradient):
 
     def solve(self, B: Tensor, C: Tensor, known: tuple[Tensor, ...]) -> Tensor:
         (inverse,) = known
-        mu = torch.sqrt(eager.frobenius(B) / eager.frobenius(inverse)).detach()
+        mu = torch.sqrt(torch_ops.frobenius(B) / torch_ops.frobenius(inverse)).detach()
         scaled = mu * inverse
-        operator = eager.hermitian(B / mu + scaled)
+        operator = torch_ops.hermitian(B / mu + scaled)
         # The spectrum reaches from 2 to at most this.
-        p = torch.sqrt(2 * eager.largest_eigenvalue_bound(operator)).detach()
-        eye = eager.identity(B)
-        K = eager.hermitian(eager.solve_positive(operator + p * eye, eye.expand_as(B)))
-        right = C + eager.product(eager.product(scaled, C), scaled)
-        X = (2 * p / mu) * eager.product(eager.product(K, right), K)
+        p = torch.sqrt(2 * torch_ops.largest_eigenvalue_bound(operator)).detach()
+        eye = torch_ops.identity(B)
+        K = torch_ops.hermitian(torch_ops.solve_positive(operator + p * eye, eye.expand_as(B)))
+        right = C + torch_ops.product(torch_ops.product(scaled, C), scaled)
+        X = (2 * p / mu) * torch_ops.product(torch_ops.product(K, right), K)
         F = eye - 2 * p * K
         rounds = self.rounds or (10 if B.real.dtype == torch.float64 else 7)
         for _ in range(rounds - 1):
-            X = X + eager.product(eager.product(F, X), F)
-            F = eager.product(F, F)
-        return eager.hermitian(X + eager.product(eager.product(F, X), F))
+            X = X + torch_ops.product(torch_ops.product(F, X), F)
+            F = torch_ops.product(F, F)
+        return torch_ops.hermitian(X + torch_ops.product(torch_ops.product(F, X), F))

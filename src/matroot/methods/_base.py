@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 from torch import Tensor
 
-Wanted = Literal["sqrt", "invsqrt", "both"]
-_INVERSES: dict[Wanted, tuple[bool, ...]] = {"sqrt": (False,), "invsqrt": (True,), "both": (False, True)}
+Output = Literal["sqrt", "invsqrt", "both"]
+_INVERSES: dict[Output, tuple[bool, ...]] = {"sqrt": (False,), "invsqrt": (True,), "both": (False, True)}
 
 
 class Method(ABC):
@@ -30,8 +30,8 @@ class Method(ABC):
     """Whether ``evaluate`` also returns eigenvalues and eigenvectors after the roots."""
 
     @abstractmethod
-    def evaluate(self, A: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
-        """The wanted roots in the order (sqrt, invsqrt), then the spectrum if ``spectral``."""
+    def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:
+        """The output roots in the order (sqrt, invsqrt), then the spectrum if ``spectral``."""
 
 
 def require_count(owner: object, field: str) -> None:
@@ -55,11 +55,11 @@ def require_choice(owner: object, field: str, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{type(owner).__name__}: {field} must be one of {', '.join(choices)}; got {value!r}")
 
 
-def inverses(wanted: Wanted) -> tuple[bool, ...]:
-    """For each wanted root in order: is it the inverse one?"""
-    return _INVERSES[wanted]
+def is_inverse(output: Output) -> tuple[bool, ...]:
+    """For each output root in order: is it the inverse one?"""
+    return _INVERSES[output]
 
 
-def select(wanted: Wanted, sqrt: Tensor, invsqrt: Tensor) -> tuple[Tensor, ...]:
-    """Keep the wanted ones of two roots that were both computed."""
-    return tuple(invsqrt if inverse else sqrt for inverse in inverses(wanted))
+def select(output: Output, sqrt: Tensor, invsqrt: Tensor) -> tuple[Tensor, ...]:
+    """Keep the output ones of two roots that were both computed."""
+    return tuple(invsqrt if inverse else sqrt for inverse in is_inverse(output))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..backends import eager
+from ..backends import torch_ops
 
 
 def evaluate(matrix: Tensor, polynomials: Sequence[Sequence[float]]) -> list[Tensor]:
@@ -21,10 +21,10 @@ def evaluate(matrix: Tensor, polynomials: Sequence[Sequence[float]]) -> list[Ten
         range(1, degree + 1),
         key=lambda s: s - 1 + len(polynomials) * (math.ceil(degree / s) - 1),
     )
-    eye = eager.identity(matrix)
+    eye = torch_ops.identity(matrix)
     powers = [eye, matrix]
     while len(powers) <= block:
-        powers.append(eager.product(powers[-1], matrix))
+        powers.append(torch_ops.product(powers[-1], matrix))
 
     def combine(coefficients: Sequence[float]) -> Tensor:
         total = coefficients[0] * eye
@@ -38,6 +38,6 @@ def evaluate(matrix: Tensor, polynomials: Sequence[Sequence[float]]) -> list[Ten
         # The top block may use X^s as well: its s + 1 coefficients cost no extra product.
         total = combine(polynomial[(blocks - 1) * block :])
         for start in range((blocks - 2) * block, -1, -block):
-            total = eager.product(total, powers[block]) + combine(polynomial[start : start + block])
+            total = torch_ops.product(total, powers[block]) + combine(polynomial[start : start + block])
         results.append(total)
     return results

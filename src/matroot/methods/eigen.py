@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..backends import eager
-from ._base import Method, Wanted
+from ..backends import torch_ops
+from ._base import Method, Output
 
 
 @dataclass(frozen=True)
@@ -24,17 +24,17 @@ class Eigen(Method):
     gradient_name = "exact"
     spectral = True
 
-    def evaluate(self, A: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
-        values, vectors = eager.eigh(A)
+    def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:
+        values, vectors = torch_ops.eigh(A)
         roots = []
-        if wanted != "invsqrt":
+        if output != "invsqrt":
             roots.append(compose(vectors, torch.sqrt(values.clamp_min(0))))
-        if wanted != "sqrt":
-            roots.append(compose(vectors, torch.rsqrt(floored(values))))
+        if output != "sqrt":
+            roots.append(compose(vectors, torch.rsqrt(clamp_eigenvalues(values))))
         return (*roots, values, vectors)
 
 
-def floored(values: Tensor, relative: float | None = None) -> Tensor:
+def clamp_eigenvalues(values: Tensor, relative: float | None = None) -> Tensor:
     """Eigenvalues with those below ``relative`` (None: eps) of the largest raised to it."""
     relative = torch.finfo(values.dtype).eps if relative is None else relative
     return torch.maximum(values, relative * values.amax(-1, keepdim=True))
@@ -42,4 +42,4 @@ def floored(values: Tensor, relative: float | None = None) -> Tensor:
 
 def compose(vectors: Tensor, values: Tensor) -> Tensor:
     """U diag(values) U^H."""
-    return eager.product(vectors * values[..., None, :], eager.adjoint(vectors))
+    return torch_ops.product(vectors * values[..., None, :], torch_ops.adjoint(vectors))

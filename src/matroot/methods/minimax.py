@@ -10,13 +10,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..backends import eager
-from ._base import Method, Wanted, require_positive, select
+from ..backends import torch_ops
+from ._base import Method, Output, require_positive, select
 
 Steps = Sequence[Sequence]
 
 
-class Rung(NamedTuple):
+class Schedule(NamedTuple):
     """A schedule: steps of degree 4, the first of degree 2 or 4."""
 
     condition: float
@@ -63,66 +63,71 @@ class Minimax(Method):
         if self.condition is not None:
             require_positive(self, "condition")
 
-    def evaluate(self, A: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
-        square = eager.product(A, A)
+    def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:
+        square = torch_ops.product(A, A)
         theta = _scale(A.detach(), square.detach())  # the converged roots do not depend on it
         X, square = A / theta, square / theta**2
-        schedules = ladder(A.real.dtype, self.tolerance)
+        schedules = schedules_for(A.real.dtype, self.tolerance)
         if torch.onnx.is_in_onnx_export():
             steps = schedules[-1].steps
         else:
-            condition, shift = _survey(X.detach(), schedules[-1].condition)
-            square = square + 2 * shift * X + shift**2 * eager.identity(X)
-            X = X + shift * eager.identity(X)
+            condition, shift = _estimate_condition(X.detach(), schedules[-1].condition)
+            square = square + 2 * shift * X + shift**2 * torch_ops.identity(X)
+            X = X + shift * torch_ops.identity(X)
             if self.condition is None:
                 steps = _steps_by_matrix(condition, schedules)
             else:
                 # theta may exceed lambda_max by as much, if half of the eigenvalues are zero.
                 excess = (0.5 + 0.5 * A.shape[-1] ** 0.5) ** 0.5
                 steps = _first_for(schedules, excess * self.condition)
-        roots = _iterate(X, square, steps, wanted)
-        scales = select(wanted, torch.sqrt(theta), torch.rsqrt(theta))
+        roots = _iterate(X, square, steps, output)
+        scales = select(output, torch.sqrt(theta), torch.rsqrt(theta))
         return tuple(scale * root for scale, root in zip(scales, roots, strict=True))
 
 
 @torch.compiler.assume_constant_result
-def ladder(dtype: torch.dtype, tolerance: float | None = None) -> list[Rung]:
+def schedules_for(dtype: torch.dtype, tolerance: float | None = None) -> list[Schedule]:
     """Schedules for ascending condition numbers: the loosest that are good enough, or the dtype's own."""
     floor = 1e-15 if dtype == torch.float64 else 1e-7
     allowed = [level for level in (1e-2, 1e-4, 1e-7) if level >= floor]
     level = next((level for level in allowed if tolerance is not None and level <= tolerance), floor)
-    return _ladders()[level]
+    return _all_schedules()[level]
 
 
 @cache
-def _ladders() -> dict[float, list[Rung]]:
-    ladders: dict[float, list[Rung]] = {}
+def _all_schedules() -> dict[float, list[Schedule]]:
+    tables: dict[float, list[Schedule]] = {}
     for entry in json.loads(files("matroot.methods").joinpath("minimax_schedules.json").read_text()):
-        rung = Rung(entry["condition"], entry["gap"], entry["error"], entry["steps"])
-        ladders.setdefault(entry["tolerance"], []).append(rung)
-    return ladders
+        schedule = Schedule(entry["condition"], entry["gap"], entry["error"], entry["steps"])
+        tables.setdefault(entry["tolerance"], []).append(schedule)
+    return tables
 
 
 @cache
-def native_schedules(dtype: torch.dtype) -> Tensor:
-    """The ladder of ``dtype`` as ``backends.native`` takes it: a row of numbers for each schedule."""
+def compiled_schedules(dtype: torch.dtype) -> Tensor:
+    """The schedules_for of ``dtype`` as ``backends.native`` takes it: a row of numbers for each schedule."""
     rows = []
-    for rung in ladder(dtype):
-        steps = [[*q, 0.0, 0.0][:5] for q in rung.steps] + [[0.0] * 5] * (12 - len(rung.steps))
-        rows.append([rung.condition, rung.gap, rung.error, len(rung.steps), *(c for q in steps for c in q)])
+    for schedule in schedules_for(dtype):
+        steps = [[*q, 0.0, 0.0][:5] for q in schedule.steps] + [[0.0] * 5] * (12 - len(schedule.steps))
+        rows.append(
+            [schedule.condition, schedule.gap, schedule.error, len(schedule.steps), *(c for q in steps for c in q)]
+        )
     return torch.tensor(rows, dtype=torch.float64, device="cpu")
 
 
 @cache
 def kernel_schedules() -> tuple[tuple[tuple[float, ...], ...], ...]:
     """For ``triton_roots``: float32 schedules for three condition numbers, five steps and a Taylor step each."""
-    chosen = [next(rung for rung in ladder(torch.float32) if rung.condition >= least) for least in (50.0, 2.5e3, 2.5e6)]
-    padded = [[*([*q, 0.0, 0.0][:5] for q in rung.steps), *[_TAYLOR] * 5][:5] for rung in chosen]
+    chosen = [
+        next(schedule for schedule in schedules_for(torch.float32) if schedule.condition >= least)
+        for least in (50.0, 2.5e3, 2.5e6)
+    ]
+    padded = [[*([*q, 0.0, 0.0][:5] for q in schedule.steps), *[_TAYLOR] * 5][:5] for schedule in chosen]
     return tuple(tuple(tuple(q) for q in (*steps, _TAYLOR)) for steps in padded)
 
 
-def _first_for(schedules: Sequence[Rung], condition: float) -> Steps:
-    return next((rung.steps for rung in schedules if rung.condition >= condition), schedules[-1].steps)
+def _first_for(schedules: Sequence[Schedule], condition: float) -> Steps:
+    return next((schedule.steps for schedule in schedules if schedule.condition >= condition), schedules[-1].steps)
 
 
 def _scale(A: Tensor, square: Tensor) -> Tensor:
@@ -131,39 +136,40 @@ def _scale(A: Tensor, square: Tensor) -> Tensor:
     And two percent more, since polynomials are steep beyond the ends of their intervals.
     """
     n = A.shape[-1]
-    mean = eager.frobenius(A) ** 2 / n
-    variance = (eager.frobenius(square) ** 2 / n - mean**2).clamp_min(0)
+    mean = torch_ops.frobenius(A) ** 2 / n
+    variance = (torch_ops.frobenius(square) ** 2 / n - mean**2).clamp_min(0)
     return 1.02 * torch.sqrt(mean + torch.sqrt((n - 1) * variance))
 
 
-def _survey(X: Tensor, most: float) -> tuple[Tensor, Tensor]:
+def _estimate_condition(X: Tensor, most: float) -> tuple[Tensor, Tensor]:
     """The condition numbers (*,) of matrices with largest eigenvalue one, and what to add to their diagonals.
 
     Those that are singular or have a condition number above ``most`` are shifted by rounding.
     """
     n, eps = X.shape[-1], torch.finfo(X.dtype).eps
     factor, info = torch.linalg.cholesky_ex(X)
-    condition = 2 * eager.inverse_norm(factor)  # twice an estimate that may be low
+    condition = 2 * torch_ops.inverse_norm(factor)  # twice an estimate that may be low
     regular = (info == 0) & (condition <= 2 * most)
-    _, info = torch.linalg.cholesky_ex(X + 4 * eps * eager.identity(X))
+    _, info = torch.linalg.cholesky_ex(X + 4 * eps * torch_ops.identity(X))
     shift = torch.where(regular, 0.0, torch.where(info == 0, 4 * eps, 4 * n * eps))
     return torch.where(regular, condition, torch.inf), shift.to(X.real.dtype)[..., None, None]
 
 
-def _steps_by_matrix(condition: Tensor, schedules: Sequence[Rung]) -> list[tuple[Tensor, ...]]:
+def _steps_by_matrix(condition: Tensor, schedules: Sequence[Schedule]) -> list[tuple[Tensor, ...]]:
     """Coefficients of shape (*, 1, 1): the schedule of each matrix, filled up with Taylor steps.
 
     A Taylor step leaves converged roots alone and enlarges a singular value that is still small
     by 2.46, so that a guess of the condition may be too low by 6 for every step filled in.
     """
-    most = max(len(rung.steps) for rung in schedules)
+    most = max(len(schedule.steps) for schedule in schedules)
     padded = [
-        [*([*q, 0.0, 0.0, 0.0][:5] for q in rung.steps), *[_TAYLOR] * (most - len(rung.steps))] for rung in schedules
+        [*([*q, 0.0, 0.0, 0.0][:5] for q in schedule.steps), *[_TAYLOR] * (most - len(schedule.steps))]
+        for schedule in schedules
     ]
     table = torch.tensor(padded, dtype=condition.dtype, device="cpu").to(condition.device, non_blocking=True)
     place = torch.zeros_like(condition, dtype=torch.int64)
-    for rung in schedules[:-1]:
-        place = place + ~(condition <= rung.condition)
+    for schedule in schedules[:-1]:
+        place = place + ~(condition <= schedule.condition)
     chosen = table[place][..., None, None]
     return [tuple(chosen[..., step, k, :, :] for k in range(5)) for step in range(most)]
 
@@ -172,26 +178,26 @@ def _steps_by_matrix(condition: Tensor, schedules: Sequence[Rung]) -> list[tuple
 _TAYLOR = [315 / 128, -105 / 32, 189 / 64, -45 / 32, 35 / 128]
 
 
-def _iterate(X: Tensor, square: Tensor, steps: Steps, wanted: Wanted) -> tuple[Tensor, ...]:
+def _iterate(X: Tensor, square: Tensor, steps: Steps, output: Output) -> tuple[Tensor, ...]:
     first, *rest = steps
     Z = _polynomial(first, X, square)
-    Y = eager.product(X, Z) if rest or wanted != "invsqrt" else X
+    Y = torch_ops.product(X, Z) if rest or output != "invsqrt" else X
     for number, q in enumerate(rest, start=1):
-        M = eager.product(Z, Y)
-        T = _polynomial(q, M, eager.product(M, M) if len(q) > 2 else M)
+        M = torch_ops.product(Z, Y)
+        T = _polynomial(q, M, torch_ops.product(M, M) if len(q) > 2 else M)
         last = number == len(rest)
         # M must not be symmetrised, and Y and Z need not be.
-        Y = eager.product(Y, T) if not last or wanted != "invsqrt" else Y
-        Z = eager.product(T, Z) if not last or wanted != "sqrt" else Z
-    return select(wanted, Y, Z)
+        Y = torch_ops.product(Y, T) if not last or output != "invsqrt" else Y
+        Z = torch_ops.product(T, Z) if not last or output != "sqrt" else Z
+    return select(output, Y, Z)
 
 
 def _polynomial(q: Sequence, M: Tensor, square: Tensor) -> Tensor:
     """q(M) for degree 1, 2 or 4; coefficients are numbers or (*, 1, 1)."""
-    eye = eager.identity(M)
+    eye = torch_ops.identity(M)
     low = q[0] * eye + q[1] * M
     if len(q) == 2:
         return low
     if len(q) == 3:
         return low + q[2] * square
-    return low + eager.product(square, q[2] * eye + q[3] * M + q[4] * square)
+    return low + torch_ops.product(square, q[2] * eye + q[3] * M + q[4] * square)

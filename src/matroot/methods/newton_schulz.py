@@ -6,8 +6,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ..backends import eager
-from ._base import Method, Wanted, require_choice, require_count, select
+from ..backends import torch_ops
+from ._base import Method, Output, require_choice, require_count, select
 
 
 @dataclass(frozen=True)
@@ -37,37 +37,37 @@ class NewtonSchulz(Method):
         require_choice(self, "form", ("coupled", "single"))
         require_choice(self, "norm", ("frobenius", "trace"))
 
-    def evaluate(self, A: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
-        norm = eager.frobenius(A) if self.norm == "frobenius" else eager.trace(A)
+    def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:
+        norm = torch_ops.frobenius(A) if self.norm == "frobenius" else torch_ops.trace(A)
         steps = self._coupled if self.form == "coupled" else self._single
-        roots = steps(A / norm, wanted)
-        scales = select(wanted, torch.sqrt(norm), torch.rsqrt(norm))
+        roots = steps(A / norm, output)
+        scales = select(output, torch.sqrt(norm), torch.rsqrt(norm))
         return tuple(scale * root for scale, root in zip(scales, roots, strict=True))
 
-    def _coupled(self, X: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
-        eye = eager.identity(X)
+    def _coupled(self, X: Tensor, output: Output) -> tuple[Tensor, ...]:
+        eye = torch_ops.identity(X)
         Y, Z = X, None  # Z = I: the first step needs no product with it
         for step in range(self.iterations):
-            T = 1.5 * eye - 0.5 * (Y if Z is None else eager.product(Z, Y))
+            T = 1.5 * eye - 0.5 * (Y if Z is None else torch_ops.product(Z, Y))
             last = step == self.iterations - 1
-            if not last or wanted != "invsqrt":
-                Y = eager.product(Y, T)
-            if not last or wanted != "sqrt":
-                Z = T if Z is None else eager.product(T, Z)
-        return select(wanted, Y, Y if Z is None else Z)
+            if not last or output != "invsqrt":
+                Y = torch_ops.product(Y, T)
+            if not last or output != "sqrt":
+                Z = T if Z is None else torch_ops.product(T, Z)
+        return select(output, Y, Y if Z is None else Z)
 
-    def _single(self, X: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
+    def _single(self, X: Tensor, output: Output) -> tuple[Tensor, ...]:
         # The first step from Z = I needs no product.
-        Z = 1.5 * eager.identity(X) - 0.5 * X
+        Z = 1.5 * torch_ops.identity(X) - 0.5 * X
         if self.iterations == 1:
-            return select(wanted, eager.product(X, Z), Z) if wanted != "invsqrt" else (Z,)
+            return select(output, torch_ops.product(X, Z), Z) if output != "invsqrt" else (Z,)
         for _ in range(self.iterations - 2):
-            Z = 1.5 * Z - 0.5 * eager.product(eager.product(Z, Z), eager.product(Z, X))
+            Z = 1.5 * Z - 0.5 * torch_ops.product(torch_ops.product(Z, Z), torch_ops.product(Z, X))
         # The last step in terms of W = Z X: W^2 Z = Z^3 X^2 gives the root, Z^2 W the inverse root.
-        W = eager.product(Z, X)
+        W = torch_ops.product(Z, X)
         roots = []
-        if wanted != "invsqrt":
-            roots.append(1.5 * W - 0.5 * eager.product(eager.product(W, W), Z))
-        if wanted != "sqrt":
-            roots.append(1.5 * Z - 0.5 * eager.product(eager.product(Z, Z), W))
+        if output != "invsqrt":
+            roots.append(1.5 * W - 0.5 * torch_ops.product(torch_ops.product(W, W), Z))
+        if output != "sqrt":
+            roots.append(1.5 * Z - 0.5 * torch_ops.product(torch_ops.product(Z, Z), W))
         return tuple(roots)

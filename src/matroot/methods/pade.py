@@ -8,9 +8,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ..backends import eager
+from ..backends import torch_ops
 from ..coefficients import pade_in_x
-from ._base import Method, Wanted, require_choice, require_count
+from ._base import Method, Output, require_choice, require_count
 from ._polynomial import evaluate
 
 _MOST_BY_POLYNOMIALS = 5
@@ -48,10 +48,10 @@ class Pade(Method):
         """Which form is taken."""
         return self.degree <= _MOST_BY_POLYNOMIALS if self.form is None else self.form == "polynomial"
 
-    def evaluate(self, A: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
-        norm = eager.frobenius(A)
+    def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:
+        norm = torch_ops.frobenius(A)
         scalar_roots = self._polynomials if self.by_polynomials else self._partial_fractions
-        sqrt, invsqrt = scalar_roots(A / norm, wanted)
+        sqrt, invsqrt = scalar_roots(A / norm, output)
         scaled = []
         if sqrt is not None:
             scaled.append(torch.sqrt(norm) * sqrt)
@@ -59,28 +59,28 @@ class Pade(Method):
             scaled.append(torch.rsqrt(norm) * invsqrt)
         return tuple(scaled)
 
-    def _polynomials(self, X: Tensor, wanted: Wanted) -> tuple[Tensor | None, Tensor | None]:
+    def _polynomials(self, X: Tensor, output: Output) -> tuple[Tensor | None, Tensor | None]:
         P, Q = evaluate(X, _fraction(index(self.degree)))
         return (
-            eager.solve_positive(Q, P) if wanted != "invsqrt" else None,
-            eager.solve_positive(P, Q) if wanted != "sqrt" else None,
+            torch_ops.solve_positive(Q, P) if output != "invsqrt" else None,
+            torch_ops.solve_positive(P, Q) if output != "sqrt" else None,
         )
 
-    def _partial_fractions(self, X: Tensor, wanted: Wanted) -> tuple[Tensor | None, Tensor | None]:
+    def _partial_fractions(self, X: Tensor, output: Output) -> tuple[Tensor | None, Tensor | None]:
         """With m = 2N+1 and the t of ``poles``:
 
         root:         (1 + 2 sum_k (1 + t_k) x/(x + t_k))/m
         inverse root: (1 + 2 sum_k (1 + t_k)/(x + t_k))/m
         """
-        eye = eager.identity(X).expand_as(X)
+        eye = torch_ops.identity(X).expand_as(X)
 
         def fractions(inverse: bool, numerator: Tensor) -> Tensor:
             total = eye
             for t in poles(self.degree, inverse):
-                total = total + 2 * (1 + t) * eager.solve_positive(X + t * eye, numerator)
+                total = total + 2 * (1 + t) * torch_ops.solve_positive(X + t * eye, numerator)
             return total / (2 * self.degree + 1)
 
-        return fractions(False, X) if wanted != "invsqrt" else None, fractions(True, eye) if wanted != "sqrt" else None
+        return fractions(False, X) if output != "invsqrt" else None, fractions(True, eye) if output != "sqrt" else None
 
 
 def poles(degree: int, inverse: bool) -> list[float]:

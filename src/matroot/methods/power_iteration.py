@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..backends import eager
-from ._base import Method, Wanted, require_count
+from ..backends import torch_ops
+from ._base import Method, Output, require_count
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class PowerIteration(Method):
     def __post_init__(self) -> None:
         require_count(self, "iterations")
 
-    def evaluate(self, A: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
+    def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:
         # cos(1), cos(2), ...: fixed, and in no special position to structured matrices.
         count = torch.arange(1, A.shape[-1] + 1, device=A.device, dtype=A.real.dtype)
         u = torch.cos(count).to(A.dtype)[:, None]
         for _ in range(self.iterations):
-            u = eager.product(A, u)
+            u = torch_ops.product(A, u)
             length = torch.linalg.vector_norm(u, dim=-2, keepdim=True)
             u = u / length.clamp_min(torch.finfo(A.dtype).tiny)
-        rayleigh = eager.trace(eager.product(eager.adjoint(u), eager.product(A, u)))
-        sigma = torch.maximum(rayleigh, eager.trace(A) / A.shape[-1])
+        rayleigh = torch_ops.trace(torch_ops.product(torch_ops.adjoint(u), torch_ops.product(A, u)))
+        sigma = torch.maximum(rayleigh, torch_ops.trace(A) / A.shape[-1])
         return (A * torch.rsqrt(sigma),)

@@ -6,9 +6,9 @@ from operator import index
 import torch
 from torch import Tensor
 
-from ..backends import eager
+from ..backends import torch_ops
 from ..coefficients import taylor
-from ._base import Method, Wanted, inverses, require_count, select
+from ._base import Method, Output, is_inverse, require_count, select
 from ._polynomial import evaluate
 
 
@@ -32,11 +32,11 @@ class Taylor(Method):
     def __post_init__(self) -> None:
         require_count(self, "degree")
 
-    def evaluate(self, A: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:
-        norm = eager.frobenius(A)
-        Z = eager.identity(A) - A / norm
-        series = [_series(index(self.degree), inverse) for inverse in inverses(wanted)]
-        scales = select(wanted, torch.sqrt(norm), torch.rsqrt(norm))
+    def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:
+        norm = torch_ops.frobenius(A)
+        Z = torch_ops.identity(A) - A / norm
+        series = [_series(index(self.degree), inverse) for inverse in is_inverse(output)]
+        scales = select(output, torch.sqrt(norm), torch.rsqrt(norm))
         return tuple(scale * root for scale, root in zip(scales, evaluate(Z, series), strict=True))
 
 

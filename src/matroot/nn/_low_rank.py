@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from .._api import invsqrtm
-from .._tracing import full_precision
+from .._tracing import autocast_disabled
 from ._second_order_pool import normal
 
 
@@ -14,7 +14,7 @@ def root_of_few(X: Tensor) -> Tensor:
     K has the null vector 1, since rows of Y sum to zero; raising that eigenvalue to the mean of the others changes
     nothing but the condition.
     """
-    with full_precision(X):
+    with autocast_disabled(X):
         Y = X / X.shape[-1] ** 0.5
         K = Y.mT @ Y
         mean = K.detach().diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None]

@@ -19,8 +19,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.graph import saved_tensors_hooks
 
-from .._tracing import forward_mode, plain, recording
-from ..backends import triton_features
+from .._tracing import forward_mode, is_plain_eager, needs_grad
+from ..backends.triton.whitening import launch as triton_features
 from ._batch_statistics import add_to_diagonal, sum_over
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ class Recipe(NamedTuple):
 
 def fits(x: Tensor, groups: int) -> bool:
     """Whether features (N, C, *) can be whitened in this way."""
-    return plain(x) and not forward_mode() and triton_features.fits(x, groups)
+    return is_plain_eager(x) and not forward_mode() and triton_features.fits(x, groups)
 
 
 def whiten(x: Tensor, weight: Tensor | None, bias: Tensor | None, recipe: Recipe) -> Tensor:
     """weight * W (x - mean) + bias for features (N, C, *) that fit, with the statistics of their batch."""
-    if recording(*(tensor for tensor in (x, weight, bias) if tensor is not None)):
+    if needs_grad(*(tensor for tensor in (x, weight, bias) if tensor is not None)):
         return _Step.apply(x, weight, bias, recipe)
     batch = _batch(x, recipe)
     return _transformed(x, weight, bias, recipe, batch, recipe.root(batch.shifted).contiguous())
@@ -107,7 +107,7 @@ class _Step(Function):
         x, weight, bias, mean, excess = ctx.saved_tensors
         if g is None:
             return None, None, None, None
-        if torch.is_grad_enabled() or not plain(g):
+        if torch.is_grad_enabled() or not is_plain_eager(g):
             return *_by_ordinary_operations(ctx, g, x, weight, bias), None
         if not triton_features.channels_last(g):
             g = g.movedim(1, -1).contiguous().movedim(-1, 1)
@@ -121,7 +121,7 @@ class _Step(Function):
             if excess is not None:
                 A = W if weight is None else weight.view(len(W), -1, 1) * W
                 H, by_mean = _over_ranks(ctx, H, total, A, excess)
-            by_x = triton_features.pull_back(g, x, mean, W, weight, H.contiguous(), total, by_mean)
+            by_x = triton_features.vjp(g, x, mean, W, weight, H.contiguous(), total, by_mean)
         by_weight = None if weight is None else by_weight.to(weight.dtype)
         return by_x, by_weight, None if bias is None else total.to(bias.dtype), None
 

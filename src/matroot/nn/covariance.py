@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from .._tracing import full_precision
+from .._tracing import autocast_disabled
 from ._feature_maps import require_feature_maps
 
 
@@ -33,7 +33,7 @@ def deviations(X: Tensor) -> tuple[Tensor, Tensor]:
 
 def covariance_of_deviations(X: Tensor, *, correction: int, eps: float) -> Tensor:
     """X X^T/(N - correction) + eps I of centred X (*, C, N), shape (*, C, C)."""
-    with full_precision(X):
+    with autocast_disabled(X):
         covariance = X @ X.mT / max(X.shape[-1] - correction, 1)
     if eps:
         covariance = covariance + eps * torch.diag_embed(torch.ones_like(covariance[..., 0]))

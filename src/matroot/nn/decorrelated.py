@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .._api import invsqrtm
-from .._tracing import full_precision
+from .._tracing import autocast_disabled
 from ..gradients import Gradient
 from ..methods import Method
 from ._batch_statistics import Group, add_to_diagonal, batch_statistics, ranks_of
@@ -110,11 +110,11 @@ class _DecorrelatedBatchNorm(nn.Module):
         if self.training and fits(x, self.groups):
             ranks = ranks_of(self.process_group)
             recipe = Recipe(self.groups, self.eps, ranks, self._root, self._remember, self._ordinary)
-            with full_precision(x):
+            with autocast_disabled(x):
                 return whiten(x, self.weight, self.bias, recipe)
         if self.training:
             return self._ordinary(x, self.weight, self.bias, self._remember)
-        with full_precision(x):
+        with autocast_disabled(x):
             dtype = torch.promote_types(x.dtype, torch.float32)
             centred = _rows(x) - self.running_mean.to(dtype)[:, None]
             return _transform(centred, *self.scaled(self.whitening_matrix().to(dtype)), x)
@@ -142,7 +142,7 @@ class _DecorrelatedBatchNorm(nn.Module):
         self, x: Tensor, weight: Tensor | None, bias: Tensor | None, remember: Callable | None = None
     ) -> Tensor:
         """``x`` normalised by the statistics of the batch."""
-        with full_precision(x):
+        with autocast_disabled(x):
             count, mean, covariance, centred = batch_statistics(_rows(x), self.groups, self.process_group)
             W = self._whitening(covariance)
             if remember is not None:

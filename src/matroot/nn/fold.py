@@ -6,7 +6,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from .._tracing import full_precision
+from .._tracing import autocast_disabled
 from .decorrelated import _DecorrelatedBatchNorm
 
 _Layer = TypeVar("_Layer", nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -39,7 +39,7 @@ def fold(layer: _Layer, norm: _DecorrelatedBatchNorm) -> _Layer:
         if conv_size % size:
             raise ValueError(f"groups of {size} channels in norm straddle those of {conv_size} in the convolution")
 
-    with full_precision(layer.weight):
+    with autocast_disabled(layer.weight):
         # norm(z) = W (z - mean) + bias in each group
         W, bias = norm.scaled(norm.whitening_matrix())
         offset = (0 if layer.bias is None else layer.bias) - norm.running_mean.to(W.dtype)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from .._api import invsqrtm, sqrtm
-from .._tracing import full_precision
+from .._tracing import autocast_disabled
 from ..gradients import Gradient
 from ..methods import Method
 from ._feature_maps import require_feature_maps
@@ -47,7 +47,7 @@ def whiten_color(
     Y, mean = deviations(_grouped(style, groups).to(dtype))
     whiten = invsqrtm(covariance_of_deviations(X, correction=1, eps=eps), method, gradient=gradient)
     color = sqrtm(covariance_of_deviations(Y, correction=1, eps=eps), method, gradient=gradient)
-    with full_precision(content):
+    with autocast_disabled(content):
         # The two small matrices first: N columns are then multiplied once.
         colored = ((color @ whiten) @ X + mean).reshape(content.shape)
     weight = alpha.to(dtype) if isinstance(alpha, Tensor) else alpha

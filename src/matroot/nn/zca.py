@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from .._api import Roots, roots
-from .._tracing import full_precision
+from .._tracing import autocast_disabled
 from ..gradients import Gradient
 from ..methods import Method
 from ._batch_statistics import BatchStatistics, add_to_diagonal, batch_statistics
@@ -90,7 +90,7 @@ class ZCAWhitening(nn.Module):
         statistics = self._statistics(X)
         self.reset()
         self._merge(statistics)
-        with full_precision(X):
+        with autocast_disabled(X):
             rows = len(X)
             found = self._roots(statistics.covariance[0] * (rows / max(rows - 1, 1)))
             self._store(found)
@@ -100,7 +100,7 @@ class ZCAWhitening(nn.Module):
         """``X`` (N, num_features) whitened."""
         self._require(X)
         self._refresh()
-        with full_precision(X):
+        with autocast_disabled(X):
             dtype = self._compute_dtype(X)
             return self._result((X - self.mean.to(dtype)) @ self.whitening.to(dtype), X)
 
@@ -108,7 +108,7 @@ class ZCAWhitening(nn.Module):
         """The data (N, num_features) whose ``transform`` is ``Y``."""
         self._require(Y)
         self._refresh()
-        with full_precision(Y):
+        with autocast_disabled(Y):
             dtype = self._compute_dtype(Y)
             return self._result(Y.to(dtype) @ self.coloring.to(dtype) + self.mean.to(dtype), Y)
 
@@ -132,7 +132,7 @@ class ZCAWhitening(nn.Module):
         self._require(X)
         if len(X) == 0:
             raise ValueError("expected at least one row, got 0")
-        with full_precision(X):
+        with autocast_disabled(X):
             statistics = batch_statistics(X.to(self._compute_dtype(X)).mT)
         if not (torch.isfinite(statistics.mean).all() and torch.isfinite(statistics.covariance).all()):
             raise ValueError("the data holds NaN or Inf, or its covariance overflows")

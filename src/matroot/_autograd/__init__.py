@@ -1,0 +1,1 @@
+"""Derivatives: the rule, the Lyapunov equation, fused backends as Functions, custom operators."""

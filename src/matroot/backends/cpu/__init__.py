@@ -1,0 +1,1 @@
+"""Compiled code and LAPACK."""

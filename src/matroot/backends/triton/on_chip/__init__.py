@@ -1,0 +1,1 @@
+"""One program per matrix, all of it on chip."""

@@ -1,0 +1,1 @@
+"""The paper's methods and its gradient, fused."""

@@ -1,0 +1,1 @@
+"""Matrices in tiles, several programs per matrix."""

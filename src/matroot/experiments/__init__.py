@@ -1,1 +1,0 @@
-"""Programs that show and measure the library; they need ``pip install "matroot[experiments]"``."""

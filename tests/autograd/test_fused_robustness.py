@@ -1,0 +1,244 @@
+"""The fused path in company and at the limits: other matrices, chunks, threads, memory, singular matrices, errors."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+
+import matroot
+from matroot.backends.cpu import lapack
+
+from ..bench.test_memory import PeakMemory
+from ..matrices import apply, error, exact_gradient, exact_root, random_like, spectrum, wishart, with_eigenvalues
+from ..pairs import NAMED
+from .test_fused import deceptive, every_dtype, every_pair, values_and_gradient
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def everything(n, dtype):
+    """Easy, hard and singular matrices, and every kind that is set aside."""
+    kinds = (("log", 1e3), ("log", 1e6), ("one-small", 1e4), ("clustered", 1e2), ("low-rank", 1e3))
+    nan, inf, eye = wishart(n, seed=2), wishart(n, seed=3), torch.eye(n, dtype=torch.float64)
+    nan[0, -1], inf[0, -1] = math.nan, math.inf
+    made = [with_eigenvalues(spectrum(kind, n, kappa), k) for k, (kind, kappa) in enumerate(kinds)]
+    made += [wishart(n, seed=1), deceptive(n, 1e5, torch.float64), wishart(n, samples=n // 3), nan, inf, 0 * eye, eye]
+    made += [1e30 * wishart(n, seed=4), 1e-30 * wishart(n, seed=5), wishart(n, seed=6) - 2 * eye, wishart(n, seed=7)]
+    return torch.stack(made).to(dtype)
+
+
+def evaluated(pair, A, **kwargs):
+    """Both roots and the gradient of a weighted sum of them, the same weights for every matrix."""
+    weights = random_like(A[0]), random_like(A[0], 2)
+    return values_and_gradient(pair, "both", A, weights, **kwargs)
+
+
+def assert_same_bits(found, expected):
+    for left, right in zip(found, expected, strict=True):
+        torch.testing.assert_close(left, right, rtol=0, atol=0, equal_nan=True)
+
+
+# --- other matrices ------------------------------------------------------------------------------
+
+
+@every_pair
+@every_dtype
+@pytest.mark.parametrize("n", [7, 24])
+@pytest.mark.parametrize("ridge", [0.0, 0.01])
+def test_no_matrix_affects_another(pair, dtype, n, ridge, monkeypatch):
+    """Alone, in any order and in chunks of any length, bit for bit."""
+    A = everything(n, dtype)
+    whole = evaluated(pair, A, ridge=ridge)
+    for k in range(len(A)):
+        assert_same_bits(evaluated(pair, A[k : k + 1], ridge=ridge), [X[k : k + 1] for X in whole])
+    order = torch.randperm(len(A), generator=torch.Generator().manual_seed(0))
+    assert_same_bits(evaluated(pair, A[order], ridge=ridge), [X[order] for X in whole])
+    for size in (1, 5):
+        monkeypatch.setattr(lapack, "_CHUNK", size * n * n)
+        assert len(list(lapack.chunks(len(A), n))) == math.ceil(len(A) / size)
+        assert_same_bits(evaluated(pair, A, ridge=ridge), whole)
+
+
+@every_pair
+@every_dtype
+@pytest.mark.parametrize("n", [64, 100, 200])
+@pytest.mark.usefixtures("two_threads")
+def test_no_matrix_affects_another_in_threads(pair, dtype, n):
+    """Libraries share work among threads in other ways for other sizes and for batches of one."""
+    A = torch.cat([wishart(2, n, dtype=dtype), wishart(1, n, samples=n // 3, dtype=dtype)])
+    whole = evaluated(pair, A)
+    for k in (0, 2):
+        assert_same_bits(evaluated(pair, A[k : k + 1]), [X[k : k + 1] for X in whole])
+
+
+@every_pair
+def test_training_after_inference(pair):
+    A = wishart(4, 24, dtype=torch.float32)
+    method, gradient = NAMED[pair]
+    with torch.inference_mode():
+        S = matroot.sqrtm(A, method, gradient=gradient)
+        assert S.is_inference()
+    trained, _ = values_and_gradient(pair, "sqrtm", A)
+    assert torch.equal(trained, S.clone())
+
+
+@every_pair
+def test_concurrent_calls(pair):
+    batches = [wishart(8, 32, seed=k, dtype=torch.float32) for k in range(12)]
+    batches[3][2] = deceptive(32, 1e4, torch.float32)
+    expected = [evaluated(pair, A) for A in batches]
+    with ThreadPoolExecutor(4) as pool:
+        for found, right in zip(pool.map(lambda A: evaluated(pair, A), 3 * batches), 3 * expected, strict=True):
+            assert_same_bits(found, right)
+
+
+@every_pair
+def test_results_survive_the_next_call(pair):
+    first = evaluated(pair, everything(24, torch.float32))
+    kept = [X.clone() for X in first]
+    evaluated(pair, wishart(20, 24, seed=9, dtype=torch.float32))
+    assert_same_bits(first, kept)
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
+def extra_memory(pair, A):
+    """Bytes beyond input, root, what is kept for the way back, upstream gradient and gradient.
+
+    The kept matrix is the inverse root or the eigenvectors.
+    """
+    method, gradient = NAMED[pair]
+    with PeakMemory() as memory:
+        X, G = A.clone().requires_grad_(), torch.ones_like(A)
+        torch.autograd.grad(matroot.sqrtm(X, method, gradient=gradient), X, G)
+    return memory.peak - 5 * A.numel() * A.element_size()
+
+
+@pytest.mark.parametrize("pair", ["minimax/smith", "eigen/exact"])
+def test_a_small_batch_needs_four_more(pair):
+    A = wishart(16, 64, dtype=torch.float32)
+    numbers = 20 * 16 * 64 * 4  # a few per row
+    assert extra_memory(pair, A) <= 4 * A.numel() * 4 + numbers
+
+
+def test_a_large_batch_needs_little_more():
+    A = wishart(60, 64, dtype=torch.float32).repeat(100, 1, 1)
+    assert extra_memory("minimax/smith", A) < 64e6 < A.numel() * 4
+
+
+# --- singular matrices ---------------------------------------------------------------------------
+
+
+def norm(X):
+    return torch.linalg.matrix_norm(X, 2)
+
+
+@pytest.mark.parametrize(("n", "rank"), [(64, 20), (256, 48)])
+@pytest.mark.parametrize("scale", [1.0, 4.0**20, 4.0**-20])
+def test_rank_deficient_matrices_are_shifted(n, rank, scale):
+    """Roots and gradient are those of A + sigma I with sigma = 4 eps theta, as the docstring of Minimax says.
+
+    A and the products are rounded by about eps theta/4 at most, which moves an eigenvalue sigma by a sixteenth.
+    """
+    A = wishart(3, n, samples=rank, dtype=torch.float32) * scale
+    eps = torch.finfo(A.dtype).eps
+    values, vectors = torch.linalg.eigh(A.double())
+    m2, m4 = values.square().mean(-1), values.pow(4).mean(-1)
+    theta = (m2 + ((n - 1) * (m4 - m2.square())).sqrt()).sqrt()
+    sigma = (4 * eps * theta)[:, None]
+    shifted = A.double() + sigma[..., None] * torch.eye(n, dtype=torch.float64)
+    null, rest = vectors[..., : n - rank], vectors[..., n - rank :]
+
+    X = A.clone().requires_grad_()
+    S, R = matroot.roots(X, "minimax", gradient="smith")
+    G = random_like(A)
+    (gradient,) = torch.autograd.grad(S, X, G)
+    wrong_S, wrong_R = (
+        found.double() - apply(lambda v, power=power: (v + sigma) ** power, A)
+        for found, power in ((S.detach(), 0.5), (R.detach(), -0.5))
+    )
+    least = sigma[:, 0].sqrt()
+    assert (norm(wrong_S) < eps**0.5 * norm(S.detach())).all()
+    assert (norm(null.mT @ wrong_S @ null) < least / 8).all()
+    assert (norm(null.mT @ wrong_R @ null) < 1 / (8 * least)).all()
+    assert (norm(rest.mT @ wrong_R @ rest) < 3 * eps**0.5 * norm(rest.mT @ R.detach().double() @ rest)).all()
+    true = exact_gradient(shifted, G)
+    assert error(gradient, true) < 1 / 16
+    assert error(rest.mT @ gradient.double() @ rest, rest.mT @ true @ rest) < 3 * eps**0.5
+
+
+@pytest.mark.parametrize(("n", "rank"), [(64, 20), (256, 48)])
+def test_powers_of_four_are_exact_for_singular_matrices(n, rank):
+    A = wishart(2, n, samples=rank, dtype=torch.float32)
+    S, R = matroot.roots(A, "minimax")
+    for k in (-5, 1, 5):
+        scaled_S, scaled_R = matroot.roots(A * 4.0**k, "minimax")
+        assert torch.equal(scaled_S, S * 2.0**k)
+        assert torch.equal(scaled_R, R * 2.0**-k)
+
+
+# --- eigendecompositions in threads, and those that fail -----------------------------------------
+
+
+def fragile(eigh):
+    """An ``eigh`` that does not converge if a value is not finite, as on other platforms."""
+
+    def decompose(A):
+        if not torch.isfinite(A).all():
+            raise torch.linalg.LinAlgError("the algorithm failed to converge")
+        return eigh(A)
+
+    return decompose
+
+
+@every_dtype
+@pytest.mark.parametrize("bad", [(), (0,), (5,), (0, 5)])
+@pytest.mark.usefixtures("two_threads")
+def test_decompositions_in_threads(dtype, bad, monkeypatch):
+    """The same bits as in one thread; the number of threads is what it was, also after an error in any of them."""
+    A = wishart(6, 16, dtype=dtype)
+    for k in bad:
+        A[k, 1, 2] = math.nan
+    monkeypatch.setattr(torch.linalg, "eigh", fragile(torch.linalg.eigh))
+    serial = evaluated("eigen/exact", A)
+    used = []
+    pool = lapack._pool
+    monkeypatch.setattr(lapack, "_pool", lambda threads: used.append(threads) or pool(threads))
+    monkeypatch.setattr(lapack, "_WORTHWHILE", 1)
+    assert_same_bits(evaluated("eigen/exact", A), serial)
+    assert set(used) == {2}
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_threads_after_an_error_that_stays(monkeypatch):
+    def fail(A):
+        raise torch.linalg.LinAlgError("never converges")
+
+    monkeypatch.setattr(torch.linalg, "eigh", fail)
+    monkeypatch.setattr(lapack, "_WORTHWHILE", 1)
+    with pytest.raises(torch.linalg.LinAlgError, match="never converges"):
+        matroot.sqrtm(wishart(6, 4), "eigen")
+    assert torch.get_num_threads() == 2
+
+
+@every_dtype
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_one_failed_decomposition_harms_no_other(dtype, bad, monkeypatch):
+    A = wishart(5, 16, dtype=dtype)
+    good = [0, 1, 3, 4]
+    expected = evaluated("eigen/exact", A[good])
+    A[2, 3, 3] = bad
+    monkeypatch.setattr(torch.linalg, "eigh", fragile(torch.linalg.eigh))
+    found = evaluated("eigen/exact", A)
+    assert_same_bits([X[good] for X in found], expected)
+    assert all(torch.isnan(X[2]).all() for X in found)
+    assert error(found[0][good], exact_root(A[good])) < 20 * torch.finfo(dtype).eps  # eigh's own

@@ -1,0 +1,221 @@
+"""The compiled code of backends/native: every instruction set, any layout, and what happens without it."""
+
+import shutil
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from functorch.compile import make_boxed_func
+from torch._dynamo.backends.common import aot_autograd
+
+import matroot
+from matroot import _plan
+from matroot.backends.cpu import compiled
+from matroot.methods.minimax import compiled_schedules
+
+from ...matrices import error, exact_gradient, exact_inverse_root, exact_root, random_like, spectrum, with_eigenvalues
+
+ROOT = Path(__file__).parents[3]
+INSTRUCTIONS = {"avx512": "avx512vl", "avx2": "fma", "plain": None}
+
+
+def flags():
+    path = Path("/proc/cpuinfo")
+    return path.read_text().split() if path.exists() else []
+
+
+def roots(A, ridge=0.0):
+    return compiled.roots(A, ridge, compiled_schedules(A.dtype))
+
+
+@pytest.fixture
+def library(monkeypatch):
+    """Use another library: a function of its path."""
+
+    def use(path):
+        monkeypatch.setattr(compiled, "LIBRARY", path)
+        forget()
+
+    yield use
+    forget()
+
+
+def forget():
+    for function in (compiled._library, compiled._function, _plan._remembered_plan):
+        function.cache_clear()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_the_installation_has_it():
+    assert compiled.available()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.parametrize("instructions", INSTRUCTIONS)
+def test_every_instruction_set(instructions, library, tmp_path):
+    needed = INSTRUCTIONS[instructions]
+    if needed is not None and needed not in flags():
+        pytest.skip(f"this processor has no {instructions}")
+    sys.path.insert(0, str(ROOT))
+    try:
+        from hatch_build import SOURCES, compile_library
+    finally:
+        sys.path.pop(0)
+    path = tmp_path / "library.so"
+    compile_library(ROOT / SOURCES / "roots.c", path, f"-DBEST(f)=f##_{instructions}")
+    library(path)
+    for dtype in (torch.float32, torch.float64):
+        eps = torch.finfo(dtype).eps
+        # Sizes around the tiles of all of them.
+        for n in (1, 3, 4, 5, 8, 15, 16, 17, 24, 31, 33, 47, 48, 50, 64, 65, 80, 100, 128, 130):
+            A = with_eigenvalues(spectrum("log", n, 30.0)).to(dtype)[None]
+            G, H = random_like(A), random_like(A, 2)
+            S, R = roots(A)
+            assert error(S, exact_root(A)) < 20 * eps
+            assert error(R, exact_inverse_root(A)) < 40 * eps
+            true = exact_gradient(A, G) + exact_gradient(A, H, inverse=True)
+            assert error(compiled.solve(S, R, G, H, 0.0), true) < 200 * eps
+
+
+def test_any_layout():
+    n = 20
+    A = torch.stack([with_eigenvalues(spectrum("log", n, 1e2), k) for k in range(3)]).float()
+    skew = random_like(A).triu(1)
+    A = A + skew - skew.mT
+    S, R = roots(A)
+    G = random_like(A)
+    X = compiled.solve(S, R, G, None, 0.0)
+    inside = partial(torch.nn.functional.pad, pad=(3, 5, 2, 4))
+    for strange in (lambda T: T.permute(1, 2, 0).contiguous().permute(2, 0, 1), lambda T: inside(T)[:, 2:-4, 3:-5]):
+        assert not strange(A).is_contiguous()
+        assert all(torch.equal(left, right) for left, right in zip(roots(strange(A)), (S, R), strict=True))
+        assert torch.equal(compiled.solve(S, R, strange(G), None, 0.0), X)
+    assert torch.equal(roots(A[1].expand(3, n, n))[0], S[1].expand(3, n, n))
+    ones = torch.ones(()).expand(3, n, n)
+    assert torch.equal(compiled.solve(S, R, ones, None, 0.0), compiled.solve(S, R, ones.contiguous(), None, 0.0))
+
+
+@pytest.mark.parametrize("function", [matroot.sqrtm, lambda A, **kwargs: sum(matroot.roots(A, **kwargs))])
+def test_lazy_negation(function):
+    """The imaginary part of a conjugate is the memory of its negative."""
+    A = torch.stack([with_eigenvalues(spectrum("log", 8, 1e2), k) for k in range(3)])
+    lazy = torch.complex(torch.zeros_like(A), -A).conj().imag
+    assert lazy.is_neg()
+    found = []
+    for B in (A, lazy):
+        X = B.detach().requires_grad_()
+        value = function(X, backend="compiled")
+        found.append((value.detach(), *torch.autograd.grad(value, X, B)))
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+    assert torch.equal(function(lazy, backend="compiled"), found[0][0])
+
+
+def test_large_matrices_take_another_way():
+    A = torch.eye(compiled.LARGEST + 1)[None]
+    assert matroot.choose(A, "minimax").backend == "torch"
+
+
+def test_transposes_are_the_same():
+    A = random_like(torch.empty(2, 9, 9)) + 9 * torch.eye(9)
+    assert torch.equal(roots(A)[0], roots(A.mT)[0])
+
+
+def test_one_root_alone():
+    A = with_eigenvalues(spectrum("log", 12, 1e3)).float()[None]
+    S, R = roots(A)
+    schedules = compiled_schedules(A.dtype)
+    assert torch.equal(compiled.roots(A, 0.0, schedules, invsqrt=False)[0], S)
+    assert torch.equal(compiled.roots(A, 0.0, schedules, sqrt=False)[1], R)
+
+
+@pytest.mark.parametrize("ridge", [0.1, 1e6, 1e30])
+def test_ridge(ridge):
+    """Relative to the mean eigenvalue, however large."""
+    A = with_eigenvalues(spectrum("log", 10, 10.0)).float()[None]
+    whole = A.double() + ridge * A.double().diagonal(dim1=-2, dim2=-1).mean() * torch.eye(10, dtype=torch.float64)
+    S, R = roots(A, ridge)
+    assert error(S, exact_root(whole)) < 20 * torch.finfo(A.dtype).eps
+    assert error(R, exact_inverse_root(whole)) < 20 * torch.finfo(A.dtype).eps
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_types(dtype):
+    """Computed in float32; what rounding to the half type made negative counts as zero, what is clearly so does not."""
+    eps = torch.finfo(dtype).eps
+    A = torch.stack([with_eigenvalues(spectrum("log", 24, 10.0)), with_eigenvalues(spectrum("low-rank", 24, 10.0))])
+    A = torch.cat([A, A[:1] - A[:1].diagonal(dim1=-2, dim2=-1).sum() * torch.eye(24)]).to(dtype)
+    S, R = roots(A)
+    assert S.dtype == R.dtype == torch.float32
+    assert error(S[:1], exact_root(A[:1].float())) < 20 * torch.finfo(torch.float32).eps
+    assert torch.linalg.eigvalsh(A[1].double()).min() < -4 * 24 * torch.finfo(torch.float32).eps
+    assert error(S[1:2], exact_root(A[1:2].double())) < 2 * eps**0.5
+    assert torch.isnan(S[2]).all()
+    found = matroot.sqrtm(A[:1])
+    assert (found.dtype, matroot.choose(A).backend) == (dtype, "compiled")
+    assert torch.equal(found, S[:1].to(dtype))
+
+
+def test_products_are_counted():
+    A = torch.eye(8).repeat(6, 1, 1)
+    with matroot.count_operations() as once, matroot.count_operations(matrices=3) as each:
+        roots(A)
+    assert once.products == 7  # X^2, X Z, and five for one more step
+    assert each.products == 14
+
+
+@pytest.mark.parametrize("path", ["missing.so", "broken.so"])
+def test_without_it_everything_works(path, library, tmp_path):
+    (tmp_path / "broken.so").write_text("not a library")
+    library(tmp_path / path)
+    A = torch.stack([with_eigenvalues(spectrum("log", 24, 1e2), k) for k in range(40)]).float()
+    plan = matroot.choose(A)
+    assert plan.method == matroot.Eigen()
+    eps = torch.finfo(A.dtype).eps
+    for method in ("auto", "minimax"):
+        assert error(matroot.sqrtm(A, method), exact_root(A)) < 100 * eps
+    assert matroot.choose(A, "minimax").backend == "torch"
+    with pytest.raises(ValueError, match="there was no C compiler"):
+        matroot.sqrtm(A, backend="compiled")
+
+
+# --- as operators --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_operators_are_well_behaved(dtype):
+    A = torch.stack([with_eigenvalues(spectrum("log", 6, 10.0), k) for k in range(3)]).to(dtype)
+    operators, tests = torch.ops.matroot, ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
+    torch.library.opcheck(operators.minimax_roots, (A, 0.1), test_utils=tests)
+    S, R = operators.minimax_roots(A, 0.0)
+    for G in ((S, None), (None, R), (S, R)):
+        torch.library.opcheck(operators.smith_solve, (S, R, *G, 0.0), test_utils=tests)
+
+
+def test_operators_in_vmap():
+    A = torch.stack([with_eigenvalues(spectrum("log", 6, 10.0), k) for k in range(12)]).view(4, 3, 6, 6)
+    S, R = torch.vmap(lambda B: torch.ops.matroot.minimax_roots(B, 0.0), in_dims=1)(A)
+    torch.testing.assert_close(S, exact_root(A).movedim(1, 0))
+    G = random_like(A[:, 0])
+    X = torch.vmap(lambda S, R: torch.ops.matroot.smith_solve(S, R, G, None, 0.0))(S, R)
+    torch.testing.assert_close(X, exact_gradient(A.movedim(1, 0), G.expand(3, 4, 6, 6)))
+
+
+@pytest.mark.parametrize("function", [matroot.sqrtm, matroot.invsqrtm, lambda A: sum(matroot.roots(A))])
+def test_compiled_code_calls_them(function):
+    A = torch.stack([with_eigenvalues(spectrum("log", 20, 1e2), k) for k in range(5)]).float()
+    seen = []
+
+    def look(graph, inputs):
+        seen.extend(str(node.target) for node in graph.graph.nodes)
+        return make_boxed_func(graph.forward)
+
+    found = []
+    compiled = torch.compile(function, backend=aot_autograd(fw_compiler=look, bw_compiler=look), fullgraph=True)
+    for f in (function, compiled):
+        X = A.clone().requires_grad_()
+        value = f(X)
+        found += [value.detach(), *torch.autograd.grad(value, X, random_like(A))]
+    assert all(torch.equal(a, b) for a, b in zip(found[:2], found[2:], strict=True))
+    assert {"matroot.minimax_roots.default", "matroot.smith_solve.default"} <= set(seen)

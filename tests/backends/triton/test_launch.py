@@ -1,0 +1,147 @@
+"""The fused GPU kernels, without a GPU."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import matroot
+from matroot.backends.triton import minimax as triton_roots
+from matroot.backends.triton.launch import Row, launch
+from matroot.methods.minimax import kernel_schedules
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_kernels_are_imported_only_when_needed():
+    call = "A = torch.eye(40).repeat(20, 1, 1); matroot.sqrtm(A); matroot.sqrtm(A, 'pade')"
+    code = f"import sys, matroot, torch; {call}; assert 'matroot.backends.triton.primitives' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_without_a_gpu_there_is_no_kernel():
+    assert matroot.choose(torch.empty(2, 8, 8, device="meta")).gradient == matroot.Krylov()
+
+
+@pytest.mark.parametrize(
+    ("spec", "hip", "capability", "missing"),
+    [
+        (object(), None, (9, 0), None),
+        (object(), None, (8, 0), None),
+        (None, None, (9, 0), "Triton is not installed"),
+        (object(), "6.4", (9, 4), "the GPU is not NVIDIA's"),
+        (object(), None, (7, 5), "the GPU has compute capability 7.5, kernels need 8.0"),
+    ],
+)
+def test_what_kernels_lack(spec, hip, capability, missing, monkeypatch):
+    monkeypatch.setattr(triton_roots, "find_spec", lambda name: spec)
+    monkeypatch.setattr(torch.version, "hip", hip)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    assert triton_roots.missing.__wrapped__(torch.device("cuda")) == missing
+
+
+class Recorder:
+    """In the place of a kernel and of its compiled code: remembers how it was called."""
+
+    arg_names = ("x", "n", "SIZE", "LAST")
+
+    def __init__(self):
+        self.first, self.again = [], []
+
+    def __getitem__(self, grid):
+        def call(*arguments, **options):
+            (self.first if options.keys() - {"stream"} else self.again).append((grid, arguments, options))
+            return self
+
+        return call
+
+
+def test_launches_compile_once_for_a_layout():
+    kernel, x = Recorder(), torch.zeros(4)
+    options = {"SIZE": 8, "num_warps": 2, "LAST": True}
+    for number in range(2):
+        launch(kernel, (3, 1, 1), (x, number), options)
+    assert kernel.first == [((3, 1, 1), (x, 0), options)]
+    assert kernel.again == [((3, 1, 1), (x, 1, 8, True), {})]
+    launch(kernel, (3, 1, 1), (x, 2), options, "more")
+    launch(kernel, (3, 1, 1), (x.double(), 2), options)
+    assert len(kernel.first) == 3
+
+
+def test_small_matrices_compile_once_for_a_layout(monkeypatch):
+    kernel, option = Recorder(), {"SIZE": 8}
+    monkeypatch.setattr(triton_roots, "_for_roots", lambda *of: (kernel, None, 0.0, option))
+    monkeypatch.setattr(triton_roots, "_for_solve", lambda *of: (kernel, option))
+    whole = torch.zeros(2 * 16 + 1)
+    A, unaligned = whole[:-1].view(2, 4, 4), whole[1:].view(2, 4, 4)
+    calls = [lambda A=A: triton_roots.roots(A, 0.0, tuple) for A in (A, unaligned, A.mT, A.half(), A[:, :3, :3])]
+    calls += [
+        lambda given=given: triton_roots.solve(*given, 0.0)
+        for given in ((A, A, A, None), (A, A, None, A), (A, A, A, A), (unaligned, A, A, None), (A, unaligned, A, None))
+    ]
+    for _ in range(2):
+        for call in calls:
+            call()
+    assert len(kernel.first) == len(kernel.again) == len(calls)
+
+
+def test_a_row_of_launches_compiles_once_for_a_layout():
+    kernel, device = Recorder(), torch.device("cpu")
+    for number in range(2):
+        Row({"SIZE": 8, "OTHER": 1}, device, (4,)).launch(kernel, 3, (torch.zeros(4), number), LAST=True)
+    warps = {"num_warps": 4, "num_stages": 3}
+    assert [call[2] for call in kernel.first] == [{"SIZE": 8, "LAST": True} | warps]
+    assert [(grid, arguments[1:], options) for grid, arguments, options in kernel.again] == [
+        ((3, 1, 1), (1, 8, True), {"stream": None})
+    ]
+    for options, key, last in (({"SIZE": 16}, 4, True), ({"SIZE": 8}, 5, True), ({"SIZE": 8}, 4, False)):
+        compiled = len(kernel.first)
+        Row(options, device, (key,)).launch(kernel, 3, (torch.zeros(4), 0), LAST=last)
+        assert len(kernel.first) == compiled + 1
+    assert len(kernel.again) == 1
+
+
+@pytest.mark.parametrize(
+    ("n", "members", "launches"), [(100, 0, 8), (100, 12, 8), (200, 0, 12 + 14 + 2 * 16), (200, 12, 8)]
+)
+def test_later_launches_take_what_the_first_ones_did(n, members, launches, monkeypatch):
+    """Past the dispatcher arguments go by place; nothing but a GPU would notice one that is missing or elsewhere."""
+    pytest.importorskip("triton")
+    from matroot.backends.triton.tiled import fast_kernels as triton_phase_kernels
+    from matroot.backends.triton.tiled import fast_launch as triton_phases
+    from matroot.backends.triton.tiled import launch as triton_large
+
+    calls = []
+
+    class Kernel:
+        def __init__(self, name, arg_names):
+            self.name, self.arg_names = name, arg_names
+
+        def __getitem__(self, grid):
+            def call(*arguments, **options):
+                named = dict(zip(self.arg_names, arguments, strict=False))
+                named |= {name: value for name, value in options.items() if name in self.arg_names}
+                assert len(arguments) + len(named.keys() & options.keys()) == len(self.arg_names) == len(named)
+                seen = {name: getattr(value, "shape", value) for name, value in named.items()}
+                calls.append((self.name, grid, seen))
+                return self
+
+            return call
+
+    monkeypatch.setattr(triton_phases, "members", lambda A: members)
+    for module in (triton_large, triton_phase_kernels):
+        for name, kernel in [*vars(module).items()]:
+            if name.endswith("_kernel"):
+                monkeypatch.setattr(module, name, Kernel(name, kernel.arg_names))
+    A = torch.zeros(3, n, n)
+    rounds = []
+    for _ in range(2):
+        calls.clear()
+        S, R = triton_roots.roots(A, 0.1, kernel_schedules)
+        for GS, GR in ((A, None), (None, A), (A, A)):
+            triton_roots.solve(S, R, GS, GR, 0.1)
+        rounds.append([*calls])
+    assert rounds[0] == rounds[1]
+    assert len(rounds[0]) == launches

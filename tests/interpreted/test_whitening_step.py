@@ -1,0 +1,211 @@
+"""Decorrelated batch normalisation by kernels, under Triton's interpreter; ``test_triton.py`` runs this file.
+
+The layer in half precision is compared with itself in double precision. Both have the same features: the difference is
+that of float32, and of results that are written in half precision, which the interpreter cuts off.
+"""
+
+import copy
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from matroot.backends.triton.whitening import launch as triton_features
+from matroot.nn import DecorrelatedBatchNorm1d, DecorrelatedBatchNorm2d, _whitening_step
+
+from ..matrices import error
+from ..nn.correlated import correlated
+
+HALF = torch.finfo(torch.half).eps
+pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")  # of NaN and Inf, on purpose
+
+
+def use_kernels():
+    triton_features.available = lambda device: True
+
+
+@pytest.fixture(autouse=True)
+def kernels(monkeypatch):
+    monkeypatch.setattr(triton_features, "available", lambda device: True)
+
+
+def layer_of(channels=6, cls=DecorrelatedBatchNorm2d, **options):
+    layer = cls(channels, **{"eps": 1e-2, **options})
+    if layer.affine:
+        with torch.no_grad():
+            layer.weight.copy_(torch.linspace(0.5, 2, channels))
+            layer.bias.copy_(torch.linspace(-1, 1, channels))
+    return layer
+
+
+def features(*shape, dtype=torch.half, **options):
+    x = correlated(*shape, mean=3.0, **options).to(dtype)
+    return x.to(memory_format=torch.channels_last) if x.ndim == 4 else x
+
+
+def results(layer, x, g):
+    """Output, gradients by x and parameters, and what is remembered, in double precision."""
+    X = x.detach().clone().requires_grad_()
+    y = layer(X)
+    found = [y, *torch.autograd.grad(y, (X, *layer.parameters()), g.to(y.dtype))]
+    return [tensor.detach().double() for tensor in (*found, *layer.buffers())]
+
+
+def assert_same(found, expected, tolerance=4 * HALF):
+    for ours, true in zip(found, expected, strict=True):
+        assert error(ours.flatten()[None], true.flatten()[None]) < tolerance
+
+
+def fits(x, layer):
+    return _whitening_step.fits(x, layer.groups)
+
+
+@pytest.mark.parametrize("options", [{}, {"groups": 2, "track": "covariance"}, {"affine": False, "momentum": None}])
+@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16])
+def test_as_in_double_precision(options, dtype):
+    layer, x, g = layer_of(**options), features(4, 6, 5, 7, dtype=dtype), features(4, 6, 5, 7, seed=1, dtype=dtype)
+    assert fits(x, layer)
+    expected = results(copy.deepcopy(layer).double(), x.double(), g)
+    assert_same(results(layer, x, g), expected, 4 * torch.finfo(dtype).eps)
+    y = layer(x)
+    assert y.dtype == dtype
+    assert y.stride() == x.stride()
+    # Without a gradient too, and for a gradient in another layout.
+    with torch.no_grad():
+        assert torch.equal(layer(x), y)
+    assert_same(results(layer_of(**options), x, g.contiguous()), expected, 4 * torch.finfo(dtype).eps)
+
+
+def test_parameters_of_any_dtype():
+    x, g = features(40, 6), features(40, 6, seed=1)
+    expected = results(layer_of(cls=DecorrelatedBatchNorm1d).double(), x.double(), g)
+    for dtype in (torch.half, torch.double):
+        assert_same(results(layer_of(cls=DecorrelatedBatchNorm1d).to(dtype), x, g), expected)
+
+
+def test_only_what_is_needed():
+    """Features that need no gradient, frozen parameters, two backward passes."""
+    layer, x = layer_of(), features(4, 6, 5, 7)
+    _, _, *expected = results(copy.deepcopy(layer), x, torch.ones_like(x))[:4]
+    y = layer(x)
+    for retain in (True, False):
+        found = torch.autograd.grad(y.sum(), tuple(layer.parameters()), retain_graph=retain)
+        assert_same([tensor.double() for tensor in found], expected)
+    layer.requires_grad_(False)
+    X = x.clone().requires_grad_()
+    y, g = layer(X), features(4, 6, 5, 7, seed=1)
+    first, second = (torch.autograd.grad(y, X, g, retain_graph=True)[0] for _ in range(2))
+    assert torch.equal(first, second)
+    assert layer(x).requires_grad is False
+
+
+def test_in_a_network():
+    """A change in place of what the layer returns, and of its statistics, is no harm."""
+    layer = layer_of()
+    x = features(4, 6, 5, 7).requires_grad_()
+    nn.Sequential(layer, nn.ReLU(inplace=True), copy.deepcopy(layer))(x).sum().backward()
+    assert torch.isfinite(x.grad).all()
+
+
+@pytest.mark.parametrize("track", ["whitening", "covariance"])
+def test_bad_batches_are_not_remembered(track):
+    layer = layer_of(groups=2, track=track, momentum=None)
+    before = copy.deepcopy(layer.state_dict())
+    x = features(4, 6, 5, 7)
+    for bad in (float("nan"), float("inf")):
+        spoilt = x.clone()
+        spoilt[0, 0, 0, 0] = bad
+        y = layer(spoilt)
+        assert torch.isnan(y[:, :3]).all()
+        assert torch.isfinite(y[:, 3:]).all()
+    layer(x[:1, :, :1, :1])
+    for name, value in layer.state_dict().items():
+        assert torch.equal(value, before[name])
+    layer(x)
+    assert layer.num_batches_tracked == 1
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_checkpointing_runs_the_layer_twice(reentrant):
+    layer, x, g = layer_of(), features(4, 6, 5, 7), features(4, 6, 5, 7, seed=1)
+    expected = results(copy.deepcopy(layer), x, g)[:4]
+    x.requires_grad_()
+    y = checkpoint(layer, x, use_reentrant=reentrant)
+    y.backward(g)
+    found = [tensor.detach().double() for tensor in (y, x.grad, layer.weight.grad, layer.bias.grad)]
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+    assert layer.num_batches_tracked == 2
+
+
+def test_second_derivatives():
+    layer, x = layer_of(), features(4, 6, 5, 7)
+    found = []
+    for dtype in (torch.half, torch.double):
+        X = x.to(dtype).requires_grad_()
+        own = copy.deepcopy(layer).to(torch.promote_types(dtype, torch.float32))
+        (gradient,) = torch.autograd.grad(own(X).square().sum() / 100, X, create_graph=True)
+        # By the weight: by x the second derivative of a white output is a small rest.
+        found.append([torch.autograd.grad(gradient.square().sum(), own.weight)[0].double()])
+        assert own.num_batches_tracked == 1
+    assert_same(*found, 0.02)
+
+
+def test_batched_gradients():
+    layer, x = layer_of(), features(2, 6, 2, 3).requires_grad_()
+    y = layer(x)
+    G = torch.stack([features(2, 6, 2, 3, seed=seed) for seed in (1, 2)])
+    (together,) = torch.autograd.grad(y, x, G, is_grads_batched=True, retain_graph=True)
+    for g, found in zip(G, together, strict=True):
+        (alone,) = torch.autograd.grad(y, x, g, retain_graph=True)
+        assert_same([found.double()], [alone.double()])
+
+
+def test_other_derivatives_take_the_ordinary_way():
+    layer, x = layer_of(momentum=0.0), features(4, 6, 5, 7)
+    tangent = features(4, 6, 5, 7, seed=1)
+    with torch.autograd.forward_ad.dual_level():
+        assert not fits(torch.autograd.forward_ad.make_dual(x, tangent), layer)
+    ways = []
+    torch.func.grad(lambda x: (ways.append(fits(x, layer)), x.sum())[1])(x)
+    assert ways == [False]
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    assert error(compiled(x).double().flatten()[None], layer(x).double().flatten()[None]) < 4 * HALF
+
+
+# --- over ranks ----------------------------------------------------------------------------------
+
+
+def _on_each_rank(rank, world, path):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{path}", rank=rank, world_size=world)
+    use_kernels()
+    try:
+        for sizes in ((3, 5), (0, 4), (1, 1)):
+            for same in (True, False):
+                _train(rank, sizes, same)
+    finally:
+        dist.destroy_process_group()
+
+
+def _train(rank, sizes, same_layout):
+    """Each rank's results are its part of those of one process; where layouts differ, so do the ways."""
+    shape = (sum(sizes), 6, 3, 4)
+    x, g = features(*shape), features(*shape, seed=1)
+    expected = results(layer_of(groups=2).double(), x.double(), g)
+    layer = layer_of(groups=2, process_group="world")
+    own = slice(sum(sizes[:rank]), sum(sizes[: rank + 1]))
+    part = x[own] if same_layout or rank else x[own].contiguous()
+    assert fits(part, layer) == (sizes[rank] > 0 and (same_layout or rank > 0))
+    y, by_x, by_weight, by_bias, *remembered = results(layer, part, g[own])
+    for gradient in (by_weight, by_bias):
+        dist.all_reduce(gradient)
+    if sizes[rank]:
+        assert_same([y, by_x], [expected[0][own], expected[1][own]])
+    assert_same([by_weight, by_bias, *remembered], expected[2:])
+
+
+def test_ranks_together_are_one_process(tmp_path):
+    mp.spawn(_on_each_rank, (2, tmp_path / "rendezvous"), nprocs=2)

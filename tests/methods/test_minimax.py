@@ -1,0 +1,218 @@
+"""Minimax schedules are what they claim, and the method built on them reaches the dtype's floor."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import matroot
+from matroot import Krylov, Minimax, NewtonSchulz
+from matroot.methods import minimax
+
+from ..matrices import (
+    SPECTRA,
+    error,
+    exact_gradient,
+    exact_inverse_root,
+    exact_root,
+    spectrum,
+    wishart,
+    with_eigenvalues,
+)
+
+ROOT = Path(__file__).parents[2]
+SCHEDULES = json.loads((ROOT / "src/matroot/methods/minimax_schedules.json").read_text())
+every_schedule = pytest.mark.parametrize(
+    "schedule", SCHEDULES, ids=lambda s: f"{s['condition']:.0e}-{s['tolerance']:.0e}"
+)
+
+
+def step(q, s):
+    return s * sum(c * s ** (2 * k) for k, c in enumerate(q))
+
+
+@every_schedule
+def test_composition_reaches_its_tolerance(schedule):
+    s = torch.logspace(-0.5 * torch.tensor(schedule["condition"]).log10().item(), 0, 20001, dtype=torch.float64)
+    for q in schedule["steps"]:
+        s = step(q, s)
+    # float32 loses as much to rounding.
+    allowance = 2e-11 * schedule["condition"] if schedule["tolerance"] == 1e-7 else 0
+    assert schedule["error"] <= max(schedule["tolerance"], allowance)
+    assert (s - 1).abs().max() <= schedule["error"] * 1.001 + 1e-13
+
+
+@every_schedule
+def test_steps_equioscillate(schedule):
+    """A best step of degree d touches its error, with alternating sign, at least d + 2 times."""
+    low, high = schedule["condition"] ** -0.5 / 1.01, 1.0
+    for q in schedule["steps"]:
+        if high - low < 1e-3:
+            break  # a Taylor step
+        # Dense at both ends, where the extrema crowd.
+        t = torch.linspace(0, 1, 40001, dtype=torch.float64)
+        s = torch.cat([low * (high / low) ** t, low + (high - low) * t]).sort().values
+        ripple = 1 - step(q, s)
+        level = ripple.abs().max()
+        if level < 1e-12:
+            break  # below what float64 evaluates
+        touching = ripple[ripple.abs() > 0.999 * level].sign()
+        assert (touching[1:] != touching[:-1]).sum() + 1 == len(q) + 1
+        low, high = 1 - level.item(), 1 + level.item()
+
+
+def test_the_table_is_what_the_script_writes():
+    spec = importlib.util.spec_from_file_location("minimax_schedules", ROOT / "tools/minimax_schedules.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert [(s["tolerance"], s["condition"]) for s in SCHEDULES] == [
+        (tolerance, condition) for tolerance, conditions in script.LADDER.items() for condition in conditions
+    ]
+    for schedule in SCHEDULES[:3] + SCHEDULES[14:17]:
+        assert script.cheapest(schedule["condition"], schedule["tolerance"]) == schedule
+
+
+def ill_conditioned(kappa, dtype, n=64):
+    kinds = [kind for kind in SPECTRA if kind != "low-rank"]
+    return torch.stack([with_eigenvalues(spectrum(kind, n, kappa), i, dtype) for i, kind in enumerate(kinds)])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128])
+@pytest.mark.parametrize("kappa", [1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6])
+@pytest.mark.parametrize("known", [False, True])
+def test_error_is_a_multiple_of_eps(kappa, dtype, known):
+    """The coupled iteration's floor: eps kappa in the inverse root, less in the root."""
+    A = ill_conditioned(kappa, dtype)
+    S, R = matroot.roots(A, Minimax(condition=kappa if known else None))
+    eps = torch.finfo(dtype).eps
+    assert error(S, exact_root(A)) < 10 * eps * kappa**0.75 + 10 * eps
+    if eps * kappa < 0.05:
+        assert error(R, exact_inverse_root(A)) < 10 * eps * kappa + 10 * eps
+
+
+@pytest.mark.parametrize("kappa", [10.0, 1e2, 1e4, 1e6])
+def test_gradient_error_is_a_multiple_of_eps(kappa):
+    A = ill_conditioned(kappa, torch.float32)
+    X = A.clone().requires_grad_()
+    G = wishart(4, 64, seed=3, dtype=torch.float32)
+    (gradient,) = torch.autograd.grad(matroot.sqrtm(X, "minimax"), X, G)
+    assert error(gradient, exact_gradient(A, G)) < 10 * torch.finfo(torch.float32).eps * kappa
+
+
+def products(function, A, method):
+    with matroot.count_operations(matrices=len(A)) as counts:
+        function(A, method)
+    return counts.products
+
+
+def test_well_conditioned_matrices_stop_early():
+    """Covariances of twice as many samples: both roots in 13 products, the gradient in 9."""
+    A = wishart(16, 64, dtype=torch.float32)
+    assert products(matroot.roots, A, "minimax") <= 13
+    X = A.clone().requires_grad_()
+    S = matroot.sqrtm(X, "minimax")
+    G = wishart(16, 64, seed=1, dtype=torch.float32)
+    with matroot.count_operations(matrices=16) as counts:
+        (gradient,) = torch.autograd.grad(S, X, G)
+    assert counts.products <= 9
+    assert error(S.detach(), exact_root(A)) < 2e-6
+    assert error(gradient, exact_gradient(A, G)) < 2e-6
+
+
+def test_hard_matrices_do_not_hold_the_batch_back():
+    easy = wishart(15, 64, dtype=torch.float32)
+    hard = with_eigenvalues(spectrum("log", 64, 1e6), dtype=torch.float32)[None]
+    together = products(matroot.roots, torch.cat([easy, hard]), "minimax")
+    assert together <= (15 * products(matroot.roots, easy, "minimax") + products(matroot.roots, hard, "minimax")) / 16
+
+
+def test_fewer_products_than_newton_schulz():
+    """Newton-Schulz to the same accuracy at condition 1e4 takes more than twice the products."""
+    A = with_eigenvalues(spectrum("log", 64, 1e4), dtype=torch.float64).expand(2, 64, 64)
+    ours = products(matroot.sqrtm, A.float(), Minimax())
+    for steps in range(5, 30):
+        if error(matroot.sqrtm(A, NewtonSchulz(steps)), exact_root(A)) < 1e-6:
+            assert products(matroot.sqrtm, A, NewtonSchulz(steps)) > 2 * ours
+            return
+    pytest.fail("Newton-Schulz did not converge")
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4])
+def test_tolerance_buys_products(tolerance):
+    A = wishart(4, 32, dtype=torch.float64)
+    loose = Minimax(tolerance=tolerance, condition=50.0)
+    assert error(matroot.sqrtm(A, loose), exact_root(A)) < tolerance
+    assert products(matroot.sqrtm, A, loose) < products(matroot.sqrtm, A, Minimax(condition=50.0))
+
+
+@pytest.mark.parametrize(("n", "rank"), [(16, 3), (64, 48), (256, 48)])
+@pytest.mark.parametrize("inverse", [False, True])
+def test_rank_deficient(n, rank, inverse):
+    """The root is right, the inverse root is right on the range and bounded off it, gradients are finite."""
+    A = wishart(4, n, samples=rank, dtype=torch.float32)
+    X = A.clone().requires_grad_()
+    S, R = matroot.roots(X, "minimax")
+    (gradient,) = torch.autograd.grad((R if inverse else S).sum(), X)
+    assert torch.isfinite(gradient).all()
+    assert error(S.detach(), exact_root(A)) < 5e-3  # sqrt(n eps): the root of rounding in A
+    scale = torch.linalg.eigvalsh(A)[:, -1].sqrt()
+    assert (torch.linalg.matrix_norm(R.detach(), 2) * scale).max() < 1e5
+    # S R = I on the range of A.
+    assert error((S @ R @ A).detach(), A.double()) < 0.02
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kappa", [1.0, 10.0, 1e2, 1e4, 1e6])
+def test_where_values_cannot_be_read(kappa, dtype):
+    """Under a transform every matrix takes the same number of steps, with coefficients of its own."""
+    A = torch.cat([ill_conditioned(kappa, dtype), wishart(2, 64, dtype=dtype)])
+    S, R = torch.func.vmap(lambda X: matroot.roots(X, "minimax"))(A)
+    eps = torch.finfo(dtype).eps
+    assert error(S[:-2], exact_root(A[:-2])) < 10 * eps * kappa**0.75 + 20 * eps
+    assert error(S[-2:], exact_root(A[-2:])) < 20 * eps
+    if eps * kappa < 0.05:
+        assert error(R[:-2], exact_inverse_root(A[:-2])) < 10 * eps * kappa + 20 * eps
+
+
+def test_krylov_needs_few_iterations():
+    """The preconditioned equation has condition kappa^(1/4)/2."""
+    A = with_eigenvalues(spectrum("log", 32, 1e6))[None]
+    X = A.clone().requires_grad_()
+    G = wishart(1, 32, seed=2)
+    for gradient, limit in ((Krylov(tolerance=1e-6), 25), (matroot.Implicit(iterations=200, tolerance=1e-6), 200)):
+        S = matroot.sqrtm(X, "eigen", gradient=gradient)
+        with matroot.count_operations() as counts:
+            (found,) = torch.autograd.grad(S, X, G)
+        assert counts.products < limit
+        assert error(found, exact_gradient(A, G)) < 1e-4
+    assert counts.products > 60  # without the preconditioner
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Minimax(tolerance=0.0), "Minimax: tolerance must be a positive number"),
+        (lambda: Minimax(condition=-1.0), "Minimax: condition must be a positive number"),
+        (lambda: Krylov(tolerance=-1.0), "Krylov: tolerance must be a positive number"),
+        (lambda: Krylov(iterations=0), "Krylov: iterations must be a positive integer"),
+    ],
+)
+def test_bad_parameters(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_taylor_step_is_a_root_near_one():
+    s = torch.linspace(0.9, 1.1, 11, dtype=torch.float64)
+    assert (step(minimax._TAYLOR, s) - 1).abs().max() < 1e-3
+    assert step(minimax._TAYLOR, torch.tensor(1.0)) == 1
+    assert (step(minimax._TAYLOR, torch.tensor([1e-6])) / 1e-6).item() == pytest.approx(2.46, rel=1e-3)
+
+
+def test_condition_beyond_the_table_uses_the_longest_schedule():
+    schedules_for = minimax.schedules_for(torch.float32)
+    assert minimax._first_for(schedules_for, 1e30) == schedules_for[-1].steps

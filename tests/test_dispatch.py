@@ -1,0 +1,191 @@
+"""Names, presets and the pairs that make no sense."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+
+import matroot
+from matroot._registry import GRADIENTS, METHODS
+
+from .matrices import wishart
+from .pairs import NAMED
+
+A = wishart(2, 4)
+
+
+def test_names():
+    assert " ".join(METHODS) == "taylor pade newton-schulz minimax eigen power-iteration"
+    assert " ".join(GRADIENTS) == (
+        "lyapunov exact implicit krylov smith unrolled eigen-clip eigen-taylor eigen-pade eigen-power"
+    )
+    assert " ".join(matroot.presets()) == (
+        "mpa-lya mtp-lya ns ns-lya svd svd-lya svd-clip svd-pi svd-taylor svd-pade pi"
+    )
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_name_is_the_default_object(name):
+    assert torch.equal(matroot.sqrtm(A, name), matroot.sqrtm(A, METHODS[name]()))
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "plan"),
+    [
+        ((64, 64), torch.float32, "minimax/smith"),
+        ((128, 128), torch.float64, "minimax/smith"),
+        ((3, 161, 161), torch.float32, "eigen/exact"),
+        ((4, 161, 161), torch.float32, "minimax/smith"),
+        ((100, 64, 64), torch.float32, "minimax/smith"),
+        ((2, 50, 64, 64), torch.float64, "minimax/smith"),
+        ((100, 64, 64), torch.complex64, "eigen/exact"),
+        ((100, 64, 64), torch.bfloat16, "minimax/smith"),
+        ((100, 8, 8), torch.float32, "minimax/smith"),
+        ((100, 257, 257), torch.float32, "eigen/exact"),
+        ((0, 64, 64), torch.float32, "eigen/exact"),
+        ((3, 0, 0), torch.float32, "eigen/exact"),
+    ],
+)
+def test_auto_follows_its_table(shape, dtype, plan):
+    plan_ = matroot.choose(torch.ones(()).to(dtype).expand(shape))
+    assert f"{plan_.method.name}/{plan_.gradient.name}" == plan
+
+
+def test_auto_elsewhere_multiplies():
+    plan = matroot.choose(torch.empty(2, 8, 8, device="meta"))
+    assert (plan.method, plan.gradient, plan.backend) == (matroot.Minimax(), matroot.Krylov(), "torch")
+
+
+@pytest.mark.parametrize("batch", [1, 40])
+def test_the_plan_is_what_happens(batch):
+    many = wishart(batch, 32, dtype=torch.float32)
+    plan = matroot.choose(many)
+    X, Y = many.clone().requires_grad_(), many.clone().requires_grad_()
+    (auto,) = torch.autograd.grad(matroot.invsqrtm(X).sum(), X)
+    (named,) = torch.autograd.grad(matroot.invsqrtm(Y, plan.method, gradient=plan.gradient).sum(), Y)
+    assert torch.equal(matroot.invsqrtm(many), matroot.invsqrtm(many, plan.method))
+    assert torch.equal(auto, named)
+
+
+@pytest.mark.parametrize("gradient", [g() for g in GRADIENTS.values()], ids=lambda g: g.name)
+def test_auto_goes_with_every_gradient(gradient):
+    plan = matroot.choose(torch.eye(32).expand(100, 32, 32), gradient=gradient)
+    assert plan.gradient == gradient
+    assert plan.method.name == ("minimax" if gradient.name in ("krylov", "smith") else "eigen")
+
+
+def test_a_plan_prints_as_a_sentence():
+    plan = matroot.choose(torch.eye(64).expand(100, 64, 64))
+    words = "Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None) on backend compiled: "
+    assert str(plan).startswith(words)
+    assert str(matroot.choose(torch.eye(2), "pade")).endswith("on backend torch: as asked")
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "dtype", "arguments", "words"),
+    [
+        ("triton", "cpu", torch.float32, (), "the matrices are on cpu, not cuda"),
+        ("compiled", "meta", torch.float32, (), "the matrices are on meta, not cpu"),
+        ("compiled", "cpu", torch.complex64, (), "compiled code is for real matrices"),
+        ("compiled", "cpu", torch.float32, ("pade",), "no compiled code for 'pade' with 'lyapunov'"),
+        ("compiled", "cpu", torch.float32, (matroot.Minimax(tolerance=0.1),), "no compiled code for 'minimax'"),
+        ("lapack", "cpu", torch.float32, ("minimax",), "chunks are for 'eigen' with 'exact'"),
+        ("lapack", "cpu", torch.complex64, (), "chunks are for float32 and float64"),
+    ],
+)
+def test_a_backend_that_cannot_says_why(backend, device, dtype, arguments, words):
+    B = torch.empty(2, 4, 4, device=device, dtype=dtype)
+    with pytest.raises(ValueError, match=f"backend '{backend}' cannot do this: {words}"):
+        matroot.sqrtm(B, *arguments, backend=backend)
+
+
+def test_no_backend_but_torch_works_inside_transforms():
+    with pytest.raises(ValueError, match=r"not inside torch\.func"):
+        torch.vmap(lambda B: matroot.sqrtm(B, backend="compiled"))(A.expand(2, *A.shape))
+
+
+def test_unknown_backend():
+    with pytest.raises(ValueError, match="valid names are auto, triton, compiled, lapack, torch"):
+        matroot.sqrtm(A, backend="cuda")
+
+
+@pytest.mark.parametrize(("backend", "name"), [("torch", "eigen"), ("lapack", "eigen"), ("compiled", "minimax")])
+def test_backends_by_name(backend, name):
+    plan = matroot.choose(A, backend=backend)
+    assert (plan.method.name, plan.backend) == (name, backend)
+    torch.testing.assert_close(matroot.sqrtm(A, backend=backend), matroot.sqrtm(A))
+
+
+@pytest.mark.parametrize("name", matroot.presets())
+def test_presets_run(name):
+    X = A.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(matroot.sqrtm(X, **matroot.preset(name)).sum(), X)
+    assert torch.isfinite(gradient).all()
+
+
+def test_a_preset_is_the_callers_to_change():
+    matroot.preset("ns")["method"] = matroot.Eigen()
+    assert matroot.preset("ns")["method"] == matroot.NewtonSchulz()
+
+
+@pytest.mark.parametrize("bad", ["Pade", "", None, 3])
+def test_unknown_method(bad):
+    with pytest.raises(ValueError, match=r"unknown method .*; valid names are auto, taylor, pade, newton-schulz"):
+        matroot.sqrtm(A, bad)
+
+
+def test_a_class_is_not_an_object():
+    with pytest.raises(ValueError, match=r"method must be a name or an object, got the class; write Pade\(...\)"):
+        matroot.sqrtm(A, matroot.Pade)  # type: ignore
+
+
+@pytest.mark.parametrize("bad", ["lya", matroot.Pade(), 0])
+def test_unknown_gradient(bad):
+    with pytest.raises(ValueError, match=r"unknown gradient .*; valid names are lyapunov, exact, implicit"):
+        matroot.sqrtm(A, gradient=bad)
+
+
+def test_unknown_preset():
+    with pytest.raises(ValueError, match=r"unknown preset 'mpa'; valid names are mpa-lya, mtp-lya"):
+        matroot.preset("mpa")
+
+
+@pytest.mark.parametrize("gradient", ["eigen-clip", "eigen-taylor", "eigen-pade", "eigen-power"])
+@pytest.mark.parametrize("method", ["taylor", "pade", "newton-schulz", "power-iteration"])
+def test_spectral_gradients_need_a_decomposition(method, gradient):
+    with pytest.raises(ValueError, match=f"'{gradient}' works on an eigendecomposition, which method '{method}'"):
+        matroot.sqrtm(A, method, gradient=gradient)
+
+
+@pytest.mark.parametrize("gradient", ["lyapunov", "exact", "implicit", "krylov"])
+def test_implicit_gradients_need_a_root(gradient):
+    with pytest.raises(ValueError, match="'power-iteration' does not satisfy it"):
+        matroot.sqrtm(A, "power-iteration", gradient=gradient)
+
+
+def test_minimax_is_not_unrolled():
+    with pytest.raises(ValueError, match="would differentiate the approximation error of method 'minimax'"):
+        matroot.sqrtm(A, "minimax", gradient="unrolled")
+
+
+@pytest.mark.parametrize("function", [matroot.invsqrtm, matroot.roots])
+def test_power_iteration_has_no_inverse(function):
+    with pytest.raises(ValueError, match="'power-iteration' has no inverse root"):
+        function(A, "power-iteration")
+
+
+@pytest.mark.parametrize("pair", NAMED)
+def test_descriptions_are_values(pair):
+    for description in NAMED[pair]:
+        assert pickle.loads(pickle.dumps(description)) == description
+        assert copy.deepcopy(description) == description
+        assert hash(copy.copy(description)) == hash(description)
+        assert eval(repr(description), vars(matroot)) == description
+
+
+def test_roots_is_a_named_tuple():
+    both = matroot.roots(A)
+    assert isinstance(both, matroot.Roots)
+    assert torch.equal(both.sqrt, both[0])
+    assert torch.equal(both.invsqrt, both[1])

@@ -1,6 +1,6 @@
-"""Matrix arithmetic in plain PyTorch: traceable, differentiable, full precision.
+"""Matrix arithmetic in ordinary PyTorch operations: traceable, differentiable, full precision.
 
-Every n x n x n operation of the library goes through this file, so that precision
+Every n x n x n operation of methods and gradients goes through this file, so that precision
 is decided in one place: float32 means float32, whatever the process-wide settings
 for TF32 or bfloat16 products say.
 """
@@ -8,11 +8,32 @@ for TF32 or bfloat16 products say.
 import torch
 from torch import Tensor
 
-from .._tracing import needs_grad
+from .._tracing import constant_in_traces, needs_grad
+from ._base import Backend, CallContext
 
 _CUDA_PRODUCTS = torch.backends.cuda.matmul
 _OTHER_PRODUCTS = torch.backends.mkldnn.matmul  # pyright: ignore[reportAttributeAccessIssue]
 _WIDE = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+
+
+class TorchOps(Backend):
+    """Any method with any gradient on any device, one operation after another."""
+
+    name = "torch"
+
+    def why_unsupported(self, context: CallContext, method: object, gradient: object) -> None:
+        return None
+
+
+def rounding_tolerance(n: int, dtype: torch.dtype) -> float:
+    """How far below zero, relative to the largest, an eigenvalue may lie by rounding alone.
+
+    Covariances computed in float32 or float64 have eigenvalues down to about -4 n eps lambda_max. Rounding one to
+    half precision, which is computed in float32, adds the eps of that.
+    """
+    half = dtype in (torch.float16, torch.bfloat16)
+    rounding = 4 * n * torch.finfo(torch.float32 if half else dtype).eps
+    return rounding + torch.finfo(dtype).eps if half else rounding
 
 
 def adjoint(matrix: Tensor) -> Tensor:
@@ -22,7 +43,8 @@ def adjoint(matrix: Tensor) -> Tensor:
 
 def hermitian(matrix: Tensor) -> Tensor:
     """The symmetric (Hermitian) part."""
-    return 0.5 * (matrix + adjoint(matrix))
+    half = 0.5 * matrix  # first, so that no sum overflows
+    return half + adjoint(half)
 
 
 def identity(like: Tensor) -> Tensor:
@@ -67,6 +89,11 @@ def trace(matrix: Tensor) -> Tensor:
     return (diagonal.real if diagonal.is_complex() else diagonal).sum(-1)[..., None, None]
 
 
+def add_ridge_term(X: Tensor, ridge: float) -> Tensor:
+    """The gradient with respect to A of a function of A + ridge (trace(A)/n) I, given that with respect to the sum."""
+    return X + (ridge / X.shape[-1]) * trace(X) * identity(X) if ridge else X
+
+
 def largest_eigenvalue_bound(matrix: Tensor) -> Tensor:
     """mean + standard deviation * sqrt(n - 1) of the eigenvalues, from trace and norm."""
     n = matrix.shape[-1]
@@ -102,7 +129,7 @@ def reduced_precision(matrix: Tensor) -> bool:
 
 
 # Traced code takes the answer as a constant; PyTorch traces again when the setting changes.
-@torch.compiler.assume_constant_result
+@constant_in_traces
 def _reduced_on(cuda: bool) -> bool:
     settings = _CUDA_PRODUCTS if cuda else _OTHER_PRODUCTS
     return settings.fp32_precision in ("tf32", "bf16")

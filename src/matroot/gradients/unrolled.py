@@ -21,5 +21,5 @@ class Unrolled(Gradient):
         if not method.unrolls:
             raise ValueError(
                 f"gradient 'unrolled' would differentiate the approximation error of method '{method.name}', "
-                f"not the root; use gradient='{method.gradient_name}'"
+                f"not the root; use gradient='{method.gradient_names[-1]}'"
             )

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from .._tracing import constant_in_traces
 from ..backends import torch_ops
 from ._base import Method, Output, require_positive, select
 
@@ -51,7 +52,7 @@ class Minimax(Method):
     """
 
     name = "minimax"
-    gradient_name = "krylov"
+    gradient_names = ("smith", "krylov")
     unrolls = False  # that would differentiate the ripple of the polynomials
 
     tolerance: float | None = None
@@ -85,7 +86,7 @@ class Minimax(Method):
         return tuple(scale * root for scale, root in zip(scales, roots, strict=True))
 
 
-@torch.compiler.assume_constant_result
+@constant_in_traces
 def schedules_for(dtype: torch.dtype, tolerance: float | None = None) -> list[Schedule]:
     """Schedules for ascending condition numbers: the loosest that are good enough, or the dtype's own."""
     floor = 1e-15 if dtype == torch.float64 else 1e-7
@@ -170,7 +171,8 @@ def _steps_by_matrix(condition: Tensor, schedules: Sequence[Schedule]) -> list[t
     place = torch.zeros_like(condition, dtype=torch.int64)
     for schedule in schedules[:-1]:
         place = place + ~(condition <= schedule.condition)
-    chosen = table[place][..., None, None]
+    # Indexing by a tensor without dimensions would read its value.
+    chosen = table.index_select(0, place.reshape(-1)).reshape(*place.shape, most, 5, 1, 1)
     return [tuple(chosen[..., step, k, :, :] for k in range(5)) for step in range(most)]
 
 

@@ -21,7 +21,7 @@ class PowerIteration(Method):
     """
 
     name = "power-iteration"
-    gradient_name = "unrolled"
+    gradient_names = ("unrolled",)
     has_inverse = False
     is_root = False
 

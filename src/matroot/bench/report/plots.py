@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ..formatting import scientific, significant
+from ..formatting import mantissa_and_exponent, significant
 
 WIDTH, HEIGHT = 420.0, 300.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 14.0, 12.0, 46.0
@@ -113,7 +113,7 @@ def tick_text(value: float) -> str:
         return "0"
     if 1e-3 <= abs(value) < 1e5:
         return significant(value, 3)
-    mantissa, exponent = scientific(value)
+    mantissa, exponent = mantissa_and_exponent(value)
     power = f'<tspan dy="-5" class="power">{str(exponent).replace("-", MINUS)}</tspan>'
     return f"10{power}" if float(mantissa) == 1 else f"{float(mantissa):g}·10{power}"
 

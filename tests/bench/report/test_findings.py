@@ -119,3 +119,21 @@ def test_solvers_without_a_gradient_are_not_compared_with_the_default(tmp_path):
         cases.append(case("dimension", contestant, {"n": 8}, time, {"root": 1e-7}))
     (finding,) = suite_findings("dimension", results(tmp_path, cases))
     assert "the default is the fastest everywhere" in finding.text
+
+
+def test_degrees_of_padé(tmp_path):
+    errors = {3: 0.3, 5: 0.02, 6: 0.004}
+    cases = [case("pade", "pade", {"degree": k, "inverse": False}, errors={"root": e}) for k, e in errors.items()]
+    (finding,) = suite_findings("pade", results(tmp_path, cases))
+    assert finding.text == (
+        "Root: the error is 0.3 with [3,3], 0.02 with [5,5] and 4.0·10⁻³ with [6,6], 5 times less than with [5,5]."
+    )
+
+
+def test_time_and_memory_of_backward_schemes(tmp_path):
+    measured = {"lyapunov": (2.0, 1.5), "unrolled": (2.05, 12.5), "implicit": (1.0, 4.0)}
+    cases = [case("schemes", name, {}, time, values={"megabytes": mb}) for name, (time, mb) in measured.items()]
+    assert [finding.text for finding in suite_findings("schemes", results(tmp_path, cases))] == [
+        "Lyapunov takes 2 ms, within 5 percent of unrolled (2.05 ms); memory 1.5 MB against 12.5 MB.",
+        "Lyapunov takes 2 ms, 2 times as long as implicit (1 ms); memory 1.5 MB against 4 MB.",
+    ]

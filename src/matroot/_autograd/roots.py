@@ -29,7 +29,16 @@ from torch import Tensor
 from torch.autograd import Function
 
 from .._inputs import clean
-from .._tracing import autocast_disabled, compiling, derivative_order, inside_jvp, jit_tracing, needs_grad, transforming
+from .._tracing import (
+    autocast_disabled,
+    compiling,
+    derivative_order,
+    exporting,
+    inside_jvp,
+    jit_tracing,
+    needs_grad,
+    transforming,
+)
 from ..backends import torch_ops
 from ..gradients import Exact, Gradient, Unrolled
 from ..gradients._base import ImplicitGradient, SpectralGradient, apply_in_eigenbasis
@@ -56,11 +65,12 @@ def _differentiable_roots(
 
     ``scale`` is what the caller's matrix was divided by, for rules that are not scale-free.
     """
-    if isinstance(gradient, Unrolled) or not needs_grad(A):
+    traced = jit_tracing() and not exporting()
+    if isinstance(gradient, Unrolled) or not (traced or needs_grad(A)):
         outputs = method.evaluate(A, output)
-    elif jit_tracing() or (compiling() and transforming()):
-        # torch.jit.trace records no Function, and torch.compile drops a Function's backward inside torch.func up to
-        # torch 2.13.
+    elif traced or (compiling() and transforming()):
+        # A trace records no Function, and is the same whether or not its input needs a gradient. torch.compile drops a
+        # Function's backward inside torch.func up to torch 2.13.
         return _expanded_roots(A, scale, method, gradient, output)
     else:
         rule = _Roots if compiling() else _RootsWithForwardMode

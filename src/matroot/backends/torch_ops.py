@@ -38,7 +38,7 @@ def rounding_tolerance(n: int, dtype: torch.dtype) -> float:
 
 def adjoint(matrix: Tensor) -> Tensor:
     """Conjugate transpose of the last two dimensions."""
-    return matrix.mH
+    return matrix.mH if matrix.is_complex() else matrix.transpose(-2, -1)
 
 
 def hermitian(matrix: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ def solve_positive(matrix: Tensor, right: Tensor) -> Tensor:
 def eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """Eigenvalues (ascending) and eigenvectors of a Hermitian matrix."""
     values, vectors = torch.linalg.eigh(matrix.to(_dtype_for_derivatives(matrix)))
-    return values.to(matrix.real.dtype), vectors.to(matrix.dtype)
+    return values.to(matrix.dtype.to_real()), vectors.to(matrix.dtype)
 
 
 def frobenius(matrix: Tensor) -> Tensor:
@@ -109,7 +109,7 @@ def inverse_norm(factor: Tensor) -> Tensor:
     factorisation failed.
     """
     n = factor.shape[-1]
-    signs = torch.cos(torch.arange(n, device=factor.device, dtype=factor.real.dtype).square()).sign()
+    signs = torch.cos(torch.arange(n, device=factor.device, dtype=factor.dtype.to_real()).square()).sign()
     v = signs[:, None].expand(*factor.shape[:-1], 1).to(factor.dtype)
     growth = torch.linalg.vector_norm(v, dim=-2)
     for _ in range(3):

@@ -115,7 +115,7 @@ def table(rows: list[Row], console: Console) -> Table:
     drawn.add_column("\nname", no_wrap=True)
     drawn.add_column("\nmethod")
     drawn.add_column("\ngradient")
-    for header in ("root\nerror", "inverse\nerror", "root\ngrad.", "inverse\ngrad.", "time\nms", "times\ntorch"):
+    for header in ("root\nerror", "inv.\nerror", "root\ngrad.", "inv.\ngrad.", "time\nms", "times\ntorch"):
         drawn.add_column(header, justify="right", no_wrap=True)
     for row in rows:
         values = (row.root_error, row.inverse_error, row.root_gradient_error, row.inverse_gradient_error)

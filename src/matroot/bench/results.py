@@ -39,8 +39,9 @@ def load(path: Path, settings: Settings) -> dict[str, Any] | None:
     for part, keys in (("settings", now["settings"]), ("surroundings", SAME)):
         for key in keys:
             if content[part].get(key) != now[part][key]:
+                why = "; the code of matroot has changed" if key == "source" else ""
                 raise ResultError(
-                    f"{path}: made with {part}.{key} = {content[part].get(key)!r}, now it is {now[part][key]!r}"
+                    f"{path}: made with {part}.{key} = {content[part].get(key)!r}, now it is {now[part][key]!r}{why}"
                 )
     return content
 

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 
 from .format import ResultError
 
@@ -13,7 +14,8 @@ def exit_status(program: Callable[[], int]) -> int:
     Characters that the encoding of the terminal lacks are written as escapes.
     """
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         try:
             return program()

@@ -8,23 +8,20 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import torch
 
-from matroot.bench import gpu, gpu_baselines, gpu_table, roofline, timer
+from matroot.bench.gpu import __main__ as program
+from matroot.bench.gpu import baselines, measure, roofline, table
+from matroot.bench.problems import forward_backward
+from matroot.bench.results import save_program
 
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")
-def bench():
-    return gpu.Bench("cpu", quick=True)
+def run():
+    return measure.GpuRun("cpu", quick=True)
 
 
-CEILINGS = {
+ROOFLINE = {
     "bmm_teraflops": {"64": 26.0, "512": 49.0},
     "bfloat16_teraflops": 600.0,
     "copy_terabytes_per_second": 4.0,
@@ -33,51 +30,57 @@ CEILINGS = {
 }
 
 
-def fabricated(batch, n, root=0.03, auto=0.05, error=1e-6, **peers):
+def fabricated(batch, n, root=0.03, auto=0.05, error=1e-6, **others):
     result = {
         "batch": batch,
         "n": n,
         "milliseconds": {
             name: {"single": {"median": 2 * t}, "back_to_back": {"median": t}}
-            for name, t in {"auto": auto, **peers}.items()
+            for name, t in {"auto": auto, **others}.items()
         },
         "graph_milliseconds": {"root": {"median": root}},
         "errors": {"auto": {"root": error, "gradient": 2 * error}},
         "notes": {"jax eigh": "not installed"},
-        "products": gpu.ASSUMED,
+        "products": measure.ASSUMED,
         "bound": "Bound by latency.",
         "teraflops_in_a_graph": 12.0,
         "terabytes_per_second_in_a_graph": 1.0,
         "share_of_ceiling": {"bmm": 0.46, "bfloat16": 0.12, "copy": 0.25},
     }
-    return gpu_table.judge(result)
+    return table.with_goals(result)
 
 
 def test_shapes_are_read():
-    assert gpu.parse_shapes("16x128,4x256") == ((16, 128), (4, 256))
+    assert program.parse_shapes("16x128,4x256") == ((16, 128), (4, 256))
 
 
 @pytest.mark.parametrize("text", ["", "16", "16x", "0x4", "4x4x4", "axb"])
 def test_other_shapes_are_refused(text, capsys):
     with pytest.raises(SystemExit):
-        gpu.main(["--shapes", text])
+        program.main(["--shapes", text])
     assert "such as 16x128" in capsys.readouterr().err
 
 
+def test_the_command_has_the_options_that_are_not_the_default():
+    assert program.command_of(False, None, measure.BUDGET) == "python -m matroot.bench.gpu"
+    full = program.command_of(True, ((16, 128), (4, 256)), 150.0)
+    assert full == "python -m matroot.bench.gpu --quick --shapes 16x128,4x256 --budget 150"
+
+
 def test_every_shape_has_a_goal():
-    assert {*gpu_table.GOALS, *gpu_table.SHARE_OF_LIBRARIES} == set(gpu.SHAPES)
-    assert set(gpu.TO_COMPILE) <= set(gpu.SHAPES)
-    assert set(gpu.QUICK) <= set(gpu.TO_COMPILE)
+    assert {*table.GOALS, *table.SHARE_OF_LIBRARIES} == set(measure.SHAPES)
+    assert set(measure.TO_COMPILE) <= set(measure.SHAPES)
+    assert set(measure.QUICK) <= set(measure.TO_COMPILE)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="about machines without CUDA")
 def test_without_a_gpu_it_says_so(tmp_path, capsys):
-    assert gpu.main(["--quick", "--out", str(tmp_path)]) == 1
+    assert program.main(["--quick", "--out", str(tmp_path)]) == 1
     assert "no CUDA device" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
-def test_goals_are_judged():
+def test_goals_are_compared():
     assert fabricated(1, 64)["met"] == {"single": False, "back_to_back": True, "in_a_graph": True, "error": True}
     assert fabricated(1, 64, error=2e-5)["met"]["error"] is False
     assert fabricated(3, 5)["met"]["in_a_graph"] is None
@@ -90,11 +93,11 @@ def test_tables_show_what_there_is(capsys):
     results = [fabricated(1, 64, paper=3.0), fabricated(10000, 64, root=9.0)]
     results[0]["ratio_to_root"] = {"inverse root": 1.25}
     results[0]["compile_seconds"] = 31.0
-    gpu_table.show(results, CEILINGS)
+    table.show(results, ROOFLINE)
     out = capsys.readouterr().out
     assert out.count("yes") == 3
-    for words in (
-        "3000.0",
+    for text in (
+        "3000  ",
         "1.25",
         "31.0 s",
         "46%",
@@ -102,42 +105,42 @@ def test_tables_show_what_there_is(capsys):
         "11 + 7 products, assumed",
         "26.0 (n = 64)",
     ):
-        assert words in out
-    gpu_table.show([], CEILINGS | {"launch_in_a_graph_microseconds": None})
+        assert text in out
+    table.show([], ROOFLINE | {"launch_in_a_graph_microseconds": None})
 
 
 @pytest.mark.parametrize(
-    ("alone", "least", "words"),
+    ("alone", "least", "text"),
     [
         (2.0, {"launches": 60, "arithmetic": 5, "bytes": 5}, "Bound by launches"),
         (2.0, {"launches": 5, "arithmetic": 70, "bytes": 60}, "Bound by arithmetic"),
         (90.0, {"launches": 5, "arithmetic": 10, "bytes": 60}, "Bound by bytes"),
         (90.0, {"launches": 5, "arithmetic": 10, "bytes": 10}, "Bound by latency"),
-        (None, {"launches": 5, "arithmetic": 10, "bytes": 10}, "At no ceiling"),
+        (None, {"launches": 5, "arithmetic": 10, "bytes": 10}, "At no peak rate"),
     ],
 )
-def test_verdicts(alone, least, words):
-    assert roofline.verdict(100.0, alone, least).startswith(words)
+def test_limiting_factors(alone, least, text):
+    assert roofline.limiting_factor(100.0, alone, least).startswith(text)
 
 
-def test_floors_follow_from_ceilings():
-    least = roofline.floors(10000, 64, 24, CEILINGS)
+def test_lower_bounds_follow_from_the_roofline():
+    least = roofline.lower_bounds(10000, 64, 24, ROOFLINE)
     assert least["launches"] == 2
     assert least["arithmetic"] == pytest.approx(24 * 2 * 64**3 * 10000 / 200e12 * 1e6)
     assert least["bytes"] == pytest.approx(7 * 4 * 64**2 * 10000 / 4e12 * 1e6)
 
 
-def test_a_run_grows_its_file_and_shows_it(bench, tmp_path, monkeypatch, capsys):
-    """All of it but the device: what needs one leaves a note."""
-    monkeypatch.setattr(gpu, "TO_COMPILE", ((3, 8),))
-    monkeypatch.setattr(gpu, "compiled", lambda A, G, most: (lambda: None, 1.5))
+def test_results_are_saved_as_they_come_and_shown(run, tmp_path, monkeypatch, capsys):
+    """All of it but the device: what needs one has a note."""
+    monkeypatch.setattr(measure, "TO_COMPILE", ((3, 8),))
+    monkeypatch.setattr(measure, "compiled", lambda A, G, limit: (lambda: None, 1.5))
     path, sizes, results = tmp_path / "gpu.json", [], []
 
-    def keep(found):
-        timer.save(path, "command", found, ceilings=bench.ceilings)
+    def save(found):
+        save_program(path, "command", found, ceilings=run.roofline)
         sizes.append(len(json.loads(path.read_text())["results"]))
 
-    gpu.run(bench, ((3, 8), (2, 4)), results, keep)
+    measure.measure_all(run, ((3, 8), (2, 4)), results, save)
     assert sizes[:2] == [1, 2]
     content = json.loads(path.read_text())
     assert content["ceilings"]["bmm_teraflops"]["64"] > 0
@@ -150,14 +153,14 @@ def test_a_run_grows_its_file_and_shows_it(bench, tmp_path, monkeypatch, capsys)
     if not torch.cuda.is_available():
         assert "root in a graph" in first["notes"]
         assert first["bound"] == "Not measured in a graph."
-    gpu_table.show(results, bench.ceilings)
+    table.show(results, run.roofline)
     assert "3 x 8" in capsys.readouterr().out
 
 
-def test_rates_come_with_a_sentence(bench, monkeypatch):
+def test_rates_come_with_a_sentence(run, monkeypatch):
     times = {"root": {"median": 0.9}, "root of one matrix": {"median": 0.05}}
-    monkeypatch.setattr(bench, "ceilings", CEILINGS)
-    found = bench.rates({"batch": 10000, "n": 64, "products": gpu.ASSUMED, "graph_milliseconds": times})
+    monkeypatch.setattr(run, "roofline", ROOFLINE)
+    found = run.rates({"batch": 10000, "n": 64, "products": measure.ASSUMED, "graph_milliseconds": times})
     assert found["teraflops_in_a_graph"] == pytest.approx(18 * 2 * 64**3 * 10000 / 0.9e-3 * 1e-12)
     assert found["share_of_ceiling"]["bmm"] == pytest.approx(found["teraflops_in_a_graph"] / 26, abs=1e-3)
     assert found["share_of_ceiling"]["copy"] == pytest.approx(7 * 4 * 64**2 * 10000 / 0.9e-3 / 4e12, abs=1e-3)
@@ -165,41 +168,41 @@ def test_rates_come_with_a_sentence(bench, monkeypatch):
     assert "50.0 us" in found["bound"]
 
 
-def test_without_time_only_the_product_runs(bench, monkeypatch):
-    monkeypatch.setattr(bench, "end", time.perf_counter() - 1)
-    result = bench.shape(2, 4)
+def test_without_time_only_the_default_runs(run, monkeypatch):
+    monkeypatch.setattr(run, "end", time.perf_counter() - 1)
+    result = run.measure_shape(2, 4)
     assert set(result["milliseconds"]) == {"auto"}
     assert "no time" in result["notes"]["paper"]
-    bench.variants(result)
-    bench.compile(result)
+    run.measure_variants(result)
+    run.measure_compiled(result)
     assert "no time" in result["notes"]["both roots"]
-    assert "no time" in result["notes"][gpu_baselines.COMPILED]
+    assert "no time" in result["notes"][baselines.COMPILED]
 
 
-def test_repeated_matrices_are_checked_wherever_they_are(bench, monkeypatch):
-    monkeypatch.setattr(gpu, "DISTINCT", 4)
-    A, G = bench.problem(10, 4)
+def test_repeated_matrices_are_checked_wherever_they_are(run, monkeypatch):
+    monkeypatch.setattr(measure, "DISTINCT", 4)
+    A, G = run.problem(10, 4)
     assert torch.equal(A[:2], A[8:])
-    found = bench.errors(A, G, ["auto"])
+    found = run.errors(A, G, ["auto"])
     assert found["matrices_checked"] == 10
     assert found["errors"]["auto"]["root"] < 1e-5
 
 
 def test_both_roots_take_both_gradients():
     A = 4 * torch.eye(2, dtype=torch.float64).expand(3, 2, 2)
-    (gradient,) = gpu_baselines.step(lambda X: (2 * X, 3 * X), A.detach().requires_grad_(), torch.ones_like(A))
+    _, gradient = forward_backward(lambda X: (2 * X, 3 * X), A.detach().requires_grad_(), torch.ones_like(A))
     assert torch.equal(gradient, torch.full_like(A, 5))
 
 
-def test_large_batches_spare_torch_eigh(monkeypatch):
-    monkeypatch.setattr(gpu_baselines, "MANY", 1)
-    work, notes = gpu_baselines.contestants(torch.eye(4).repeat(2, 1, 1), torch.eye(4).repeat(2, 1, 1))
+def test_large_batches_leave_torch_eigh_out(monkeypatch):
+    monkeypatch.setattr(baselines, "MANY", 1)
+    work, notes = baselines.works(torch.eye(4).repeat(2, 1, 1), torch.eye(4).repeat(2, 1, 1))
     assert "torch eigh" not in work
     assert "one by one" in notes["torch eigh"]
 
 
 def test_libraries_share_the_memory(monkeypatch):
-    """With stand-ins: what is called, and that memory is not copied."""
+    """With fake modules: what is called, and that memory is not copied."""
     cupy = ModuleType("cupy")
     cupy.from_dlpack = torch.from_dlpack
     cupy.linalg = torch.linalg
@@ -209,64 +212,43 @@ def test_libraries_share_the_memory(monkeypatch):
     jax.jit = lambda function: function
     jax.block_until_ready = lambda found: seen.append(found) or found
     dlpack.from_dlpack = torch.from_dlpack
-    monkeypatch.setattr(gpu_baselines.os, "environ", environment := {})
+    monkeypatch.setattr(baselines.os, "environ", environment := {})
     for name, module in (("cupy", cupy), ("jax", jax), ("jax.dlpack", dlpack)):
         monkeypatch.setitem(sys.modules, name, module)
     A = torch.eye(4).repeat(2, 1, 1)
-    work, notes = gpu_baselines.contestants(A, A)
+    work, notes = baselines.works(A, A)
     assert not notes
-    assert gpu_baselines.versions()["cupy"] is None  # the stand-in has none
+    assert baselines.versions()["cupy"] is None  # the fake module has none
     assert work["cupy eigh"].args[0].data_ptr() == A.data_ptr()
     assert torch.equal(work["jax eigh"]()[0], torch.ones(2, 4))
     assert len(seen) == 1
     assert environment == {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
 
-def test_missing_and_failing_libraries_leave_notes(monkeypatch):
+def test_missing_and_failing_libraries_have_notes(monkeypatch):
     def refuse(A):
         raise BufferError
 
     monkeypatch.setitem(sys.modules, "jax", None)
-    monkeypatch.setattr(gpu_baselines, "_cupy_eigh", refuse)
+    monkeypatch.setattr(baselines, "_cupy_eigh", refuse)
     A = torch.eye(4)[None]
-    assert gpu_baselines.contestants(A, A)[1] == {
+    assert baselines.works(A, A)[1] == {
         "cupy eigh": "cannot take the matrices: BufferError",
         "jax eigh": "not installed",
     }
 
 
-def test_the_compiled_peer_is_exact(monkeypatch):
+def test_the_compiled_baseline_is_exact(monkeypatch):
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
     A = torch.diag(torch.tensor([1.0, 4.0]))[None]
-    work, spent = gpu_baselines.compiled(A, torch.eye(2)[None], 20.0)
+    work, spent = baselines.compiled(A, torch.eye(2)[None], 20.0)
     assert spent > 0
-    torch.testing.assert_close(work()[0], torch.diag(torch.tensor([0.5, 0.25]))[None], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(work()[1], torch.diag(torch.tensor([0.5, 0.25]))[None], rtol=1e-5, atol=1e-6)
 
 
 def test_time_limit():
-    with pytest.raises(TimeoutError, match="more than"), gpu_baselines.time_limit(0.05):
+    with pytest.raises(TimeoutError, match="more than"), baselines.time_limit(0.05):
         time.sleep(5)
-    with gpu_baselines.time_limit(0.05):
+    with baselines.time_limit(0.05):
         pass
     time.sleep(0.06)  # nothing comes afterwards
-
-
-def test_a_race_drops_those_who_fail_and_those_who_are_slow():
-    calls = dict.fromkeys(("quick", "slow"), 0)
-
-    def quick():
-        calls["quick"] += 1
-
-    def slow():
-        calls["slow"] += 1
-        time.sleep(0.02)
-
-    def broken():
-        raise RuntimeError("out of luck\nand more")
-
-    laps, failures = timer.race({"quick": quick, "slow": slow, "broken": broken}, 5, patience=0.1)
-    assert failures == {"broken": "RuntimeError: out of luck and more"}
-    assert len(laps["quick"]["back_to_back"]) == 5
-    assert calls["quick"] > 5 * (2 + 3)
-    assert len(laps["slow"]["back_to_back"]) == 1
-    assert laps["slow"]["back_to_back"][0] >= 0.02

@@ -1,4 +1,4 @@
-"""The benchmark of the layers: its steps run, its table prints."""
+"""The benchmark of the layers: its steps run, times are compared, its table prints."""
 
 import pytest
 
@@ -15,9 +15,18 @@ def test_a_table(capsys):
     }
     layer_cost.show([result])
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2].split()[1:] == ["2.000", "3.000", "1.000", "1.000", "1.000", "1.000"]
-    assert lines[3].split()[1:] == ["2.200", "3.600", "1.100", "1.200"]
-    assert lines[4] == "ours, in a graph: out of memory"
+    assert lines[3].split()[1:] == ["2.00", "3.00", "1.00", "1.00", "1.00", "1.00"]
+    assert lines[4].split()[1:] == ["2.20", "3.60", "-", "1.10", "1.20", "-"]
+    assert lines[5] == "ours, in a graph: out of memory"
+
+
+def test_steps_that_fail_are_named():
+    def broken():
+        raise RuntimeError("out of memory")
+
+    result = layer_cost.compare("a step", {"plain": list, "ours": broken}, "cpu", 1)
+    assert result["failures"] == {"ours": "RuntimeError: out of memory"}
+    assert set(result["milliseconds"]["plain"]) == {"single", "back_to_back"}
 
 
 def test_pooling_step():

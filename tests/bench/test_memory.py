@@ -1,4 +1,4 @@
-"""What the way back keeps alive."""
+"""What the backward pass keeps alive."""
 
 import pytest
 import torch

@@ -1,7 +1,12 @@
-"""The command line."""
+"""The command line: what it imports, how it fails, and what its commands print."""
 
+import io
+import os
+import re
+import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,23 +14,53 @@ from rich.console import Console
 
 import matroot
 from matroot._cli import info, main
+from matroot.bench import suites
+
+WITHOUT_TORCH = """
+import sys, types
+for name in ("torch", "rich", "numpy"):
+    sys.modules[name] = None
+matroot = types.ModuleType("matroot")
+matroot.__path__, matroot.__version__ = [sys.argv.pop(1)], "1.2.3"
+sys.modules["matroot"] = matroot
+from matroot._cli.main import main
+sys.exit(main())
+"""
+"""The command line in a package that has nothing but its version and its files, where torch cannot be imported."""
 
 
-def run(*arguments, environment=None):
-    call = [sys.executable, "-m", "matroot", *arguments]
-    return subprocess.run(call, capture_output=True, text=True, env=environment)
+def without_torch(*arguments):
+    package = str(Path(matroot.__file__).parent)
+    call = [sys.executable, "-c", WITHOUT_TORCH, package, *arguments]
+    return subprocess.run(call, capture_output=True, text=True)
 
 
-def test_version():
-    done = run("--version")
-    assert (done.returncode, done.stdout) == (0, f"matroot {matroot.__version__}\n")
+def test_version_is_printed_without_torch():
+    done = without_torch("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "matroot 1.2.3\n", "")
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("bench", "--help"), ("report", "--help")])
+def test_help_is_printed_without_torch(arguments):
+    done = without_torch(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert "usage: matroot" in done.stdout
 
 
 @pytest.mark.parametrize("arguments", [(), ("nonsense",), ("info", "--nonsense"), ("report",)])
-def test_wrong_calls(arguments):
-    done = run(*arguments)
-    assert done.returncode == 2
-    assert "usage: matroot" in done.stderr
+def test_wrong_calls(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main.main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: matroot" in capsys.readouterr().err
+
+
+def test_the_module_is_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["matroot", "--version"])
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_module("matroot", run_name="__main__")
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"matroot {matroot.__version__}\n"
 
 
 def test_help_names_the_commands(capsys):
@@ -33,8 +68,32 @@ def test_help_names_the_commands(capsys):
         main.main(["--help"])
     assert stopped.value.code == 0
     out = capsys.readouterr().out
-    assert "info" in out
-    assert "report" in out
+    for command in ("info", "demo", "bench", "report"):
+        assert re.search(rf"^ +{command} +\w", out, re.MULTILINE)
+
+
+def test_help_describes_every_option(capsys):
+    with pytest.raises(SystemExit):
+        main.main(["bench", "--help"])
+    out = capsys.readouterr().out
+    for option in ("--suite", "--quick", "--device", "--dtype", "--out", "--fresh"):
+        assert re.search(rf"{option}[^\n]*\s+\w", out)
+
+
+def test_an_unknown_suite_lists_the_valid_ones(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main.main(["bench", "--suite", "nonsense"])
+    assert stopped.value.code == 2
+    message = capsys.readouterr().err
+    assert all(name in message for name in suites.NAMES)
+
+
+def test_bench_measures_the_chosen_suites_and_resumes(tmp_path, capsys):
+    call = ["bench", "--quick", "--suite", "scalar", "--suite", "residuals", "--out", str(tmp_path)]
+    assert main.main(call) == 0
+    assert "14 cases in" in capsys.readouterr().out
+    assert main.main(call) == 0
+    assert "14 of 14 cases are there" in capsys.readouterr().out
 
 
 def test_info_says_what_auto_does():
@@ -47,6 +106,54 @@ def test_info_says_what_auto_does():
         line = next(line for line in text.splitlines() if line.split()[:3] == [str(batch), "x", str(n)])
         assert line.split()[3:6] == [plan.method.name, plan.gradient.name, plan.backend]
         assert plan.reason in line
+
+
+COMMANDS = {
+    "info": ["info"],
+    "bench": ["bench", "--quick", "--fresh", "--suite", "scalar", "--out", "é"],
+    "version": ["--version"],
+}
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_output_that_cannot_be_written_is_an_error_without_a_traceback(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main.main(COMMANDS[name]) == 1
+        # Python flushes the stream once more at exit.
+        full.flush()
+    assert capsys.readouterr().err == "cannot write to standard output: No space left on device\n"
+
+
+def test_a_reader_that_stops_early_is_no_message(monkeypatch, capsys):
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        assert main.main(["--version"]) == 1
+    assert not capsys.readouterr().err
+
+
+def test_other_errors_of_the_system_are_not_taken_for_output(monkeypatch):
+    def missing():
+        raise FileNotFoundError("a library")
+
+    monkeypatch.setattr(info, "show", missing)
+    with pytest.raises(FileNotFoundError, match="a library"):
+        main.main(["info"])
+
+
+@pytest.mark.parametrize("name", ["info", "bench"])
+def test_a_terminal_with_ascii_alone(name, tmp_path, monkeypatch):
+    """Boxes are drawn with ASCII, and other characters are escaped."""
+    monkeypatch.chdir(tmp_path)
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    assert main.main(COMMANDS[name]) == 0
+    text = raw.getvalue().decode("ascii")
+    assert ("---+---" if name == "info" else r"9 cases in \xe9") in text
 
 
 def test_without_rich(monkeypatch, capsys):

@@ -1,5 +1,6 @@
-"""What this machine has, and what ``method="auto"`` does on it for common shapes."""
+"""``matroot info``: what this machine has, and what ``method="auto"`` does on it for common shapes."""
 
+import argparse
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
@@ -11,16 +12,23 @@ from rich.table import Table
 import matroot
 
 from .._backends import obstacle, situation
-from ..bench.timer import environment
+from ..bench.environment import environment
+from ..bench.text import shape
 
 SHAPES = ((1, 64), (64, 48), (10, 64), (16, 128), (256, 32), (4, 256), (256, 256), (1, 512), (10000, 64))
-"""Whitening, second-order heads and covariance pooling, as people use them."""
+"""Of whitening, second-order heads and covariance pooling in networks."""
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Print; returns the exit status."""
+    show()
+    return 0
 
 
 def show(console: Console | None = None) -> None:
     """Print versions and devices, then the plan for every shape on every device."""
     console = console or Console()
-    table = Table("here", "", box=SIMPLE_HEAD)
+    table = Table("this machine", "", box=SIMPLE_HEAD)
     for name, value in _machine():
         table.add_row(name, value)
     console.print(table)
@@ -30,10 +38,12 @@ def show(console: Console | None = None) -> None:
 
 def _machine() -> Iterator[tuple[str, str]]:
     found = environment()
-    yield "matroot", found["matroot"]
+    yield "matroot", f"{found['matroot']}, source {found['source']}"
+    if found["commit"]:
+        yield "commit", found["commit"]
     yield "torch, Python", f"{found['torch']}, {found['python']}"
     yield "Triton", _version("triton")
-    yield "processor", f"{found['processor']}, {found['cores']} cores, {found['threads']} threads for torch"
+    yield "processor", f"{found['processor']}, {found['cores']} cores, {found['threads']} for torch"
     yield "compiled code", _state("compiled", torch.device("cpu"))
     for k in range(torch.cuda.device_count()):
         yield f"cuda:{k}", f"{torch.cuda.get_device_name(k)}; kernels: {_state('triton', torch.device('cuda', k))}"
@@ -59,10 +69,10 @@ def _devices() -> list[torch.device]:
 
 
 def _plans(device: torch.device) -> Table:
-    title = f"float32 on {device}: batch x size, and what [bold]auto[/bold] does"
+    title = f"What [bold]auto[/bold] does for float32 on {device}; shapes are batch x size"
     table = Table("shape", "method", "gradient", "backend", "why", box=SIMPLE_HEAD, title=title, title_justify="left")
     for batch, n in SHAPES:
         # One number in memory, whatever the shape.
         plan = matroot.choose(torch.empty((), device=device).expand(batch, n, n))
-        table.add_row(f"{batch} x {n}", plan.method.name, plan.gradient.name, plan.backend, plan.reason)
+        table.add_row(shape(batch, n), plan.method.name, plan.gradient.name, plan.backend, plan.reason)
     return table

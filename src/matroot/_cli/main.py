@@ -1,58 +1,53 @@
-"""The command line: ``matroot info``, ``matroot bench``, ``matroot report``; the same as ``python -m matroot``."""
+"""The arguments of ``matroot``; the same as ``python -m matroot``. Imports nothing that imports torch."""
 
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
-import matroot
-
-from ..bench.suites import SUITES
+from .. import __version__
+from ..bench.suites import NAMES
+from ..bench.terminal import exit_status
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status: 0, 2 for a wrong call, 130 after Ctrl-C, others as the command says."""
+    """Run a command and return its exit status: 0, or as ``exit_status`` and the command say; 2 for a wrong call."""
+    return exit_status(partial(_run, arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    chosen = _parser().parse_args(arguments)
+    try:
+        return import_module(f".{chosen.command}", __package__).run(chosen)
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] != "rich":
+            raise
+        print('the command line draws with rich: pip install "matroot[bench]"', file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="matroot", description="Matrix square roots on this machine.")
-    parser.add_argument("--version", action="version", version=f"matroot {matroot.__version__}")
+    parser.add_argument("--version", action="version", version=f"matroot {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    info = commands.add_parser("info", help="versions, devices, and what the default does for common shapes")
-    info.set_defaults(run=_info)
+    commands.add_parser("info", help="versions, devices, and what the default does for common shapes")
+    commands.add_parser("demo", help="errors and times of every preset next to torch.linalg.eigh, in seconds")
     _describe_bench(commands.add_parser("bench", help="errors and times of every method on this machine, as JSON"))
     report = commands.add_parser("report", help="result files as one page of HTML")
     report.add_argument("files", nargs="+", type=Path, metavar="FILE", help="written by matroot bench")
     report.add_argument(
         "--out", type=Path, default=Path("report.html"), metavar="PAGE.html", help="default: %(default)s"
     )
-    report.set_defaults(run=_report)
-    chosen = parser.parse_args(arguments)
-    try:
-        return chosen.run(chosen)
-    except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] != "rich":
-            raise
-        print('the command line draws with rich: pip install "matroot[bench]"', file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-
-
-def _info(chosen: argparse.Namespace) -> int:
-    from .info import show
-
-    show()
-    return 0
-
-
-def _report(chosen: argparse.Namespace) -> int:
-    from ..bench.report import write
-
-    return write(chosen.files, chosen.out)
+    return parser
 
 
 def _describe_bench(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Measure errors and times, and write them to DIR/bench-<device>-<dtype>.json after every group of cases. "
-        "It takes about ten minutes on two cores; a run that was interrupted goes on where it stopped. "
+        "It takes about ten minutes on two cores; a run that was interrupted is resumed by the same command. "
+        "Results of another machine, other versions or other source code are not mixed: --fresh starts over. "
         "Exit status 1 if an error is above what theory allows."
     )
     parser.add_argument(
@@ -60,9 +55,9 @@ def _describe_bench(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        choices=SUITES,
+        choices=NAMES,
         metavar="NAME",
-        help=f"what to measure, all unless given: {', '.join(SUITES)}",
+        help=f"what to measure, all unless given: {', '.join(NAMES)}",
     )
     parser.add_argument("--quick", action="store_true", help="few small cases, under a minute in all")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where to measure; default cpu")
@@ -76,13 +71,4 @@ def _describe_bench(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder for the result file; default benchmarks/results",
     )
-    parser.add_argument("--fresh", action="store_true", help="start over: forget all that is in the result file")
-    parser.set_defaults(run=_bench)
-
-
-def _bench(chosen: argparse.Namespace) -> int:
-    from ..bench.cases import Settings
-    from ..bench.runner import run
-
-    settings = Settings(chosen.device, chosen.dtype, chosen.quick)
-    return run(settings, chosen.out, chosen.suite, chosen.fresh)
+    parser.add_argument("--fresh", action="store_true", help="start over: discard all that is in the result file")

@@ -1,1 +1,1 @@
-"""The paper's numerical tests and those of the default solver, behind ``matroot bench``."""
+"""Benchmarks: the suites of ``matroot bench``, the programs beside them, and the report of their results."""

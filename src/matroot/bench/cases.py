@@ -1,12 +1,14 @@
-"""What is measured: cases, in groups that are measured together."""
+"""What is measured: cases, in groups that are timed together."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from .timer import one_line
 
 Record = dict[str, Any]
 """A case as it is written to the result file."""
@@ -26,12 +28,12 @@ class Settings:
 
     @property
     def rounds(self) -> int:
-        """Turns of a quick contestant."""
+        """Turns of an entry that stays within its time budget."""
         return 3 if self.quick else 12
 
     @property
-    def patience(self) -> float:
-        """Seconds after which a contestant gets no more turns than the fewest."""
+    def time_budget(self) -> float:
+        """Seconds after which an entry gets no more turns than the fewest."""
         return 1.0
 
     @property
@@ -46,10 +48,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found of one case.
+    """What was measured of one case.
 
     milliseconds: median, low, high, least; None where nothing was timed.
-    errors: against the exact answer; None where there is none, NaN or Inf where the contestant had no number.
+    errors: against the exact answer; None where there is none, NaN or Inf where the entry computed no number.
     bounds: what theory allows of some of the errors; an error that is larger, or no number, is a wrong answer.
     """
 
@@ -90,32 +92,40 @@ class Case:
             "contestant": self.contestant,
             "parameters": dict(self.parameters),
             "milliseconds": None if outcome.milliseconds is None else dict(outcome.milliseconds),
-            "errors": {name: _written(error) for name, error in outcome.errors.items()},
-            "values": {name: _written(value) for name, value in outcome.values.items()},
+            "errors": {name: rounded(error) for name, error in outcome.errors.items()},
+            "values": {name: rounded(value) for name, value in outcome.values.items()},
             "note": outcome.verdict(),
         }
 
 
 @dataclass(frozen=True)
 class Group:
-    """Cases that take turns, and how to measure all of them: one outcome each, in order.
+    """Cases that are timed together, and how to measure them.
 
-    A group is the unit of resuming, since times of contestants compare only if they were taken side by side.
+    ``outcomes`` takes their names and yields each with its outcome as soon as it is finished, in any order.
     """
 
     cases: tuple[Case, ...]
-    outcomes: Callable[[], Sequence[Outcome]]
+    outcomes: Callable[[Sequence[str]], Iterator[tuple[str, Outcome]]]
 
-    def measure(self) -> list[Record]:
-        """One record per case. An exception while measuring becomes the note of all its cases."""
+    @classmethod
+    def single(cls, case: Case, measure: Callable[[], Outcome]) -> "Group":
+        """A group of one case."""
+        return cls((case,), lambda names: iter([(case.name, measure())]))
+
+    def measure(self) -> Iterator[Record]:
+        """The record of each case when it is finished. An exception becomes the note of those that were not yet."""
+        remaining = {case.name: case for case in self.cases}
         try:
-            found = self.outcomes()
+            for name, outcome in self.outcomes(list(remaining)):
+                yield remaining.pop(name).record(outcome)
         except Exception as error:
-            found = [Outcome(note=FAILED + f"{type(error).__name__}: {error}"[:200])] * len(self.cases)
-        return [case.record(outcome) for case, outcome in zip(self.cases, found, strict=True)]
+            for case in remaining.values():
+                yield case.record(Outcome(note=FAILED + one_line(error)))
 
 
-def _written(value: Any) -> Any:
+def rounded(value: Any) -> Any:
+    """A number, or a list of them, as it is written: floats to three digits, None for what is not finite."""
     if isinstance(value, float):
         return float(f"{value:.2e}") if math.isfinite(value) else None
-    return [_written(v) for v in value] if isinstance(value, list) else value
+    return [rounded(v) for v in value] if isinstance(value, list) else value

@@ -1,35 +1,34 @@
-"""Every preset, the default and ``Minimax`` next to ``torch.linalg.eigh``: ``python -m matroot.bench.demo``."""
+"""``matroot demo``: every preset, the default and ``Minimax`` next to ``torch.linalg.eigh``."""
 
 import math
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
 
 import torch
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TimeElapsedColumn
+from rich.table import Table
 from torch import Tensor
 
 import matroot
 
 from .baselines import EighRoot
-from .problems import covariances, distance, symmetric, value_and_gradient
-from .timer import Function, seconds
+from .entries import SOLVERS
+from .problems import Function, covariances, relative_errors, symmetric, value_and_gradient
+from .terminal import exit_status
+from .text import scientific, three_digits
+from .timer import time_interleaved
 
-try:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TimeElapsedColumn
-    from rich.table import Table
-except ModuleNotFoundError:
-    if __name__ != "__main__":
-        raise
-    sys.exit('the demo draws with rich, which is not installed: pip install "matroot[experiments]"')
+SECONDS = 20.0
+"""What all entries together may take on a busy machine, beyond the turns that each gets at least."""
 
 
 @dataclass(frozen=True)
-class Contestant:
+class Solver:
     """A named way to compute roots; ``inverse`` is None where there is no inverse root."""
 
     name: str
@@ -41,11 +40,11 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one contestant.
+    """What was measured of one solver.
 
     Errors are relative Frobenius distances to a float64 eigendecomposition, the median over the batch.
-    ``milliseconds`` is the median time of the root with its gradient, ``ratio`` that time over torch's,
-    ``rounds`` how many times the median is of.
+    ``milliseconds`` is the median time of the root with its gradient over ``samples`` calls, ``ratio`` that time over
+    torch's.
     """
 
     name: str
@@ -57,28 +56,26 @@ class Row:
     inverse_gradient_error: float | None
     milliseconds: float
     ratio: float
-    rounds: int
+    samples: int
 
 
-def contestants(A: Tensor) -> list[Contestant]:
-    """The reference first, then the default, then the product-only solver, then every preset."""
+def solvers(A: Tensor) -> list[Solver]:
+    """The reference first, then the default, then ``Minimax`` with ``Krylov``, then every preset."""
     plan = matroot.choose(A)
-    choices: dict[str, tuple[matroot.methods.Method, matroot.gradients.Gradient]] = {
-        "default": (plan.method, plan.gradient),
-        "minimax": (matroot.Minimax(), matroot.Krylov()),
+    choices = {
+        "default": {"method": plan.method, "gradient": plan.gradient},
+        "minimax": SOLVERS["minimax+krylov"],
+        **{name: matroot.preset(name) for name in matroot.presets()},
     }
-    for name in matroot.presets():
-        preset = matroot.preset(name)
-        choices[name] = preset["method"], preset["gradient"]
-    field = [Contestant("torch", "linalg.eigh", "exact", partial(EighRoot.apply, False), partial(EighRoot.apply, True))]
-    for name, (method, gradient) in choices.items():
-        root = partial(matroot.sqrtm, method=method, gradient=gradient)
-        inverse = partial(matroot.invsqrtm, method=method, gradient=gradient) if method.has_inverse else None
-        field.append(Contestant(name, method.name, gradient.name, root, inverse))
-    return field
+    found = [Solver("torch", "linalg.eigh", "exact", partial(EighRoot.apply, False), partial(EighRoot.apply, True))]
+    for name, choice in choices.items():
+        method, gradient = choice["method"], choice["gradient"]
+        inverse = partial(matroot.invsqrtm, **choice) if method.has_inverse else None
+        found.append(Solver(name, method.name, gradient.name, partial(matroot.sqrtm, **choice), inverse))
+    return found
 
 
-def truth(A: Tensor, G: Tensor, inverse: bool) -> tuple[Tensor, Tensor]:
+def reference(A: Tensor, G: Tensor, inverse: bool) -> tuple[Tensor, Tensor]:
     """The root, or inverse root, and its gradient from an eigendecomposition in float64."""
     return value_and_gradient(partial(EighRoot.apply, inverse), A.double(), G.double())
 
@@ -86,65 +83,39 @@ def truth(A: Tensor, G: Tensor, inverse: bool) -> tuple[Tensor, Tensor]:
 def errors(function: Function, A: Tensor, G: Tensor, true: tuple[Tensor, Tensor]) -> tuple[float, float]:
     """Relative errors of the value and the gradient, median over the batch; NaN if any matrix has NaN."""
     found = value_and_gradient(function, A, G)
-    value, gradient = (distance(f, t).median().item() for f, t in zip(found, true, strict=True))
+    value, gradient = (relative_errors(f, t).median().item() for f, t in zip(found, true, strict=True))
     return value, gradient
 
 
 def measure(
-    batch: int, n: int, rounds: int, device: torch.device, report: Callable[[float], object] = lambda done: None
+    batch: int, n: int, rounds: int, device: torch.device, progress: Callable[[float], object] = lambda fraction: None
 ) -> list[Row]:
-    """One row per contestant; ``report`` hears the fraction done.
-
-    Every round times each contestant once, and every other round in reverse order, so that a machine
-    that slows down slows all of them. Round 0 warms up and is not counted. A busy machine gets fewer
-    rounds: after 20 s no other one starts, as long as there are three.
-    """
-    start = time.perf_counter()
+    """One row per solver, timed in turns; ``progress`` is called with the fraction of the turns that are done."""
     A, G = (T.float().to(device) for T in (covariances(batch, n), symmetric(batch, n)))
-    true_root, true_inverse = truth(A, G, inverse=False), truth(A, G, inverse=True)
-    field = contestants(A)
-    accuracy, times = [], [[] for _ in field]
-    for c in field:
-        inverse = errors(c.inverse, A, G, true_inverse) if c.inverse else (None, None)
-        accuracy.append((errors(c.root, A, G, true_root), inverse))
-        report(len(accuracy) / len(field) / (rounds + 2))
-    order = list(range(len(field)))
-    for turn in range(rounds + 1):
-        if turn > 3 and time.perf_counter() - start > 20:
-            break
-        for step, index in enumerate(order, start=1):
-            work = partial(value_and_gradient, field[index].root, A, G)
-            times[index].append(seconds(work, device.type))
-            report((turn + 1 + step / len(field)) / (rounds + 2))
-        order.reverse()
-    medians = [median(t[1:]) for t in times]
+    true_root, true_inverse = reference(A, G, inverse=False), reference(A, G, inverse=True)
+    found = solvers(A)
+    accuracy = [
+        (errors(s.root, A, G, true_root), errors(s.inverse, A, G, true_inverse) if s.inverse else (None, None))
+        for s in found
+    ]
+    works = {s.name: partial(value_and_gradient, s.root, A, G) for s in found}
+    timings = time_interleaved(works, rounds, device.type, time_budget=SECONDS / len(works), progress=progress)
+    samples = [timings.samples[s.name].single for s in found]
+    medians = [median(times) for times in samples]
     return [
-        Row(c.name, c.method, c.gradient, r[0], i[0], r[1], i[1], 1e3 * t, t / medians[0], len(times[0]) - 1)
-        for c, (r, i), t in zip(field, accuracy, medians, strict=True)
+        Row(s.name, s.method, s.gradient, r[0], i[0], r[1], i[1], 1e3 * t, t / medians[0], len(times))
+        for s, (r, i), t, times in zip(found, accuracy, medians, samples, strict=True)
     ]
 
 
-def scientific(value: float | None, missing: str = "-") -> str:
-    """2.1e-7, nan, or the sign for a value that does not exist."""
-    if value is None:
-        return missing
-    mantissa, _, exponent = f"{value:.1e}".partition("e")
-    return f"{mantissa}e{int(exponent)}" if math.isfinite(value) else "nan"
-
-
-def three_digits(value: float) -> str:
-    """3.21, 32.1, 321."""
-    return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"
-
-
 def table(rows: list[Row], console: Console) -> Table:
-    """The rows as a table that fits 80 columns and breathes where there are 100."""
+    """The rows as a table that fits 80 columns; cells are apart by more where there are 100."""
     missing = "-" if console.options.ascii_only else "–"  # noqa: RUF001
     drawn = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1 if console.width >= 100 else 0), pad_edge=False)
     drawn.add_column("\nname", no_wrap=True)
     drawn.add_column("\nmethod")
     drawn.add_column("\ngradient")
-    for header in ("root\nerror", "inverse\nerror", "root\ngrad.", "inverse\ngrad.", "time\nms", "times\ntorch"):
+    for header in ("root\nerror", "inv.\nerror", "root\ngrad.", "inv.\ngrad.", "time\nms", "times\ntorch"):
         drawn.add_column(header, justify="right", no_wrap=True)
     for row in rows:
         values = (row.root_error, row.inverse_error, row.root_gradient_error, row.inverse_gradient_error)
@@ -156,7 +127,7 @@ def table(rows: list[Row], console: Console) -> Table:
 
 
 def findings(rows: list[Row]) -> list[str]:
-    """What the numbers say, in sentences."""
+    """Sentences computed from the rows."""
     torch_row, default, _, *presets = rows
     faster = sorted((row for row in rows if row.ratio <= 0.95), key=lambda row: row.ratio)
     named = [f"{row.name} ({three_digits(row.ratio)}, root error {scientific(row.root_error)})" for row in faster]
@@ -176,7 +147,7 @@ def findings(rows: list[Row]) -> list[str]:
 
 
 def show(console: Console, batch: int, n: int, rounds: int) -> None:
-    """Measure behind a progress bar, then draw and explain."""
+    """Measure with a progress bar, then print the table and the findings."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     machine = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     versions = f"matroot {matroot.__version__}, torch {torch.__version__}"
@@ -185,18 +156,19 @@ def show(console: Console, batch: int, n: int, rounds: int) -> None:
     columns = ("measuring", BarColumn(), "{task.percentage:>3.0f} %", TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_interactive) as progress:
         task = progress.add_task("", total=1)
-        rows = measure(batch, n, rounds, device, lambda done: progress.update(task, completed=done))
+        rows = measure(batch, n, rounds, device, lambda fraction: progress.update(task, completed=fraction))
     console.print(table(rows, console))
     console.print(
         "\nErrors: relative Frobenius distance to a float64 eigendecomposition, median over the batch. "
-        f"Time: the root with its gradient, median of {rows[0].rounds} rounds, and the same over torch's.\n",
+        f"Time: the root with its gradient, median of at least {min(row.samples for row in rows)} calls, and its ratio "
+        "to torch's.\n",
         style="dim",
     )
     for sentence in findings(rows):
         console.print(sentence)
 
 
-def main(console: Console | None = None, *, batch: int = 64, n: int = 64, rounds: int = 11) -> int:
+def main(console: Console | None = None, *, batch: int = 64, n: int = 64, rounds: int = 4) -> int:
     """Run the demo; returns the exit status."""
     try:
         show(console or Console(highlight=False), batch, n, rounds)
@@ -207,4 +179,4 @@ def main(console: Console | None = None, *, batch: int = 64, n: int = 64, rounds
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_status(main))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a temporary file next to it, then put it in place; OSError if that fails, and what was there stays."""
+    """Write a temporary file beside it, then rename that; OSError if it fails, and the earlier content stays."""
     partial = path.with_name(f"{path.name}.partial")
     try:
         partial.write_bytes(data)

@@ -1,4 +1,4 @@
-"""What the layers cost in training on a GPU: ``python -m matroot.bench.layer_cost``.
+"""Cost of the layers in training on a GPU: ``python -m matroot.bench.layer_cost``.
 
 A ResNet-18 step on 128 images of 32 x 32 with one decorrelated batch normalisation in place of the first batch
 normalisation, and covariance pooling of 256 channels next to a ResNet-50 at 224 pixels; bfloat16, channels last.
@@ -7,21 +7,25 @@ Needs torchvision.
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from .. import nn as layers
-from .solver import Result
-from .timer import race, reason, replay, save, spread
+from .environment import device_name
+from .results import save_program
+from .terminal import exit_status
+from .text import table, three_digits
+from .timer import Work, milliseconds, milliseconds_of_both, one_line, time_in_graph, time_interleaved
 
-Step = Callable[[], object]
+Result = dict[str, Any]
 
 
-def residual_network(batch: int, decorrelated: bool, device: str) -> Step:
+def residual_network(batch: int, decorrelated: bool, device: str) -> Work:
     """A training step of ResNet-18 for small images: forward, backward, SGD."""
     from torchvision.models import resnet18  # pyright: ignore[reportMissingImports]
 
@@ -44,7 +48,7 @@ def residual_network(batch: int, decorrelated: bool, device: str) -> Step:
     return step
 
 
-def large_network(batch: int, device: str) -> Step:
+def large_network(batch: int, device: str) -> Work:
     """Forward and backward of ResNet-50 at 224 pixels."""
     from torchvision.models import resnet50  # pyright: ignore[reportMissingImports]
 
@@ -53,10 +57,10 @@ def large_network(batch: int, device: str) -> Step:
     return partial(_forward_backward, model, images, lambda scores: nn.functional.cross_entropy(scores, labels))
 
 
-def covariance_pooling(batch: int, position: int, device: str) -> Step:
-    """Forward and backward of the pooling layer on 2048 channels, of position x position features."""
+def covariance_pooling(batch: int, size: int, device: str) -> Work:
+    """Forward and backward of the pooling layer on 2048 channels of size x size features."""
     pool = layers.CovariancePool(2048).to(device)
-    features = torch.randn(batch, 2048, position, position, device=device).to(torch.bfloat16).relu()
+    features = torch.randn(batch, 2048, size, size, device=device).to(torch.bfloat16).relu()
     features = features.to(memory_format=torch.channels_last).requires_grad_()
     return partial(_forward_backward, pool, features, lambda pooled: pooled.float().square().sum())
 
@@ -74,9 +78,9 @@ def _forward_backward(model: nn.Module, x: Tensor, loss: Callable[[Tensor], Tens
 
 
 def measure(device: str, quick: bool) -> list[Result]:
-    """Both comparisons: times of all contestants, and ratios of medians."""
+    """Both comparisons: single calls, calls in a row, and calls in a CUDA graph."""
     small, large = (4, 2) if quick else (128, 256)
-    pairs: dict[str, dict[str, Step]] = {
+    comparisons: dict[str, dict[str, Work]] = {
         f"ResNet-18 step, batch {small}": {
             "BatchNorm": residual_network(small, False, device),
             "one DecorrelatedBatchNorm": residual_network(small, True, device),
@@ -87,38 +91,35 @@ def measure(device: str, quick: bool) -> list[Result]:
             "CovariancePool, 14 x 14": covariance_pooling(large, 14, device),
         },
     }
-    results: list[Result] = []
-    for title, contestants in pairs.items():
-        laps, failures = race(contestants, 1 if quick else 6, device, patience=10.0)
-        times = {name: {kind: spread(t) for kind, t in lap.items()} for name, lap in laps.items()}
-        result: Result = {"case": title, "milliseconds": times, "failures": failures}
-        if device == "cuda":
-            result["graph_milliseconds"] = _in_graphs(contestants, failures)
-        results.append(result)
-    return results
+    return [compare(title, entries, device, 1 if quick else 6) for title, entries in comparisons.items()]
 
 
-def _in_graphs(contestants: dict[str, Step], failures: dict[str, str]) -> Result:
-    graphs: Result = {}
-    for name, step in contestants.items():
-        try:
-            graphs[name] = spread(replay(step))
-        except Exception as error:
-            failures[f"{name}, in a graph"] = reason(error)
-    return graphs
+def compare(title: str, entries: Mapping[str, Work], device: str, rounds: int) -> Result:
+    """Times of some steps, and why some have none."""
+    timings = time_interleaved(entries, rounds, device, time_budget=10.0, min_turns=1, back_to_back=True)
+    result: Result = {"case": title, "milliseconds": milliseconds_of_both(timings), "failures": timings.failures}
+    if device == "cuda":
+        result["graph_milliseconds"] = {}
+        for name, step in entries.items():
+            try:
+                result["graph_milliseconds"][name] = milliseconds(time_in_graph(step))
+            except Exception as error:
+                result["failures"][f"{name}, in a graph"] = one_line(error)
+    return result
 
 
 def show(results: Sequence[Result]) -> None:
+    """Print times, and ratios to the first entry."""
     for result in results:
-        print(f"\n{result['case']}: ms back to back, alone, in a graph; ratios to the first")
-        first = None
+        print(f"\n{result['case']}: ms in a row, single, in a graph; ratios to the first")
+        rows, first = [], None
         for name, times in result["milliseconds"].items():
-            columns = [times["back_to_back"]["median"], times["single"]["median"]]
-            if name in result.get("graph_milliseconds", ()):
-                columns.append(result["graph_milliseconds"][name]["median"])
-            first = first or columns
-            ratios = " ".join(f"{c / f:7.3f}" for c, f in zip(columns, first, strict=False))
-            print(f"{name:27} " + " ".join(f"{c:9.3f}" for c in columns) + f"   {ratios}")
+            graph = result.get("graph_milliseconds", {}).get(name)
+            medians = [times["back_to_back"]["median"], times["single"]["median"], graph and graph["median"]]
+            first = first or medians
+            ratios = [m / f if m and f else None for m, f in zip(medians, first, strict=True)]
+            rows.append([name, *map(three_digits, (*medians, *ratios))])
+        print(table(("", "in a row", "single", "graph", "ratio", "ratio", "ratio"), rows))
         for name, why in result["failures"].items():
             print(f"{name}: {why}")
 
@@ -129,15 +130,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="folder for the JSON file")
     parser.add_argument("--quick", action="store_true", help="tiny batches, to see that everything runs")
     chosen = parser.parse_args(arguments)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    results = measure(device, chosen.quick)
-    name = torch.cuda.get_device_name().replace(" ", "-").lower() if device == "cuda" else "cpu"
-    path = chosen.out / f"layers-{name}.json"
-    save(path, "python -m matroot.bench.layer_cost", results)
+    results = measure("cuda" if torch.cuda.is_available() else "cpu", chosen.quick)
+    path = chosen.out / f"layers-{device_name()}.json"
+    quick = " --quick" if chosen.quick else ""
+    save_program(path, f"python -m matroot.bench.layer_cost{quick}", results)
     show(results)
     print(f"raw results: {path}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_status(main))

@@ -1,4 +1,4 @@
-"""How much memory a call takes for itself."""
+"""Peak memory of a call."""
 
 import weakref
 
@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from .timer import Function
+from .problems import Function
 
 
 class PeakMemory(TorchDispatchMode):
@@ -42,20 +42,20 @@ class PeakMemory(TorchDispatchMode):
 
 
 def extra_memory(function: Function, A: Tensor, G: Tensor) -> int:
-    """Peak bytes of value and gradient beyond the input, the value, what is saved for the way back, the gradient.
+    """Peak bytes of value and gradient beyond the input, the value, what is saved for the backward pass, the gradient.
 
     Memory that kernels keep from call to call counts.
     """
     X = A.detach().requires_grad_()
     saved: dict[int, int] = {}
 
-    def note(tensor: Tensor) -> Tensor:
+    def record(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
         saved[storage.data_ptr()] = storage.nbytes()
         return tensor
 
     with PeakMemory(X, G) as meter:
-        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        with torch.autograd.graph.saved_tensors_hooks(record, lambda tensor: tensor):
             value = function(X)
         own = {X.untyped_storage().data_ptr(), value.untyped_storage().data_ptr()}
         kept = value.nbytes + sum(size for pointer, size in saved.items() if pointer not in own)

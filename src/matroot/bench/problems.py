@@ -1,13 +1,18 @@
-"""Matrices with known spectra, and the exact answers for them."""
+"""Matrices with known spectra, values with gradients, and their errors."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from .timer import Function
+Function = Callable[[Tensor], Tensor]
 
 SPECTRA = ("wishart", "log", "clustered", "one-small", "one-large", "low-rank")
+
+DISTINCT = 1000
+"""Matrices of a batch that differ; more are repetitions, which cost the same."""
 
 
 def covariances(batch: int, n: int, samples: int | None = None, seed: int = 0) -> Tensor:
@@ -18,9 +23,17 @@ def covariances(batch: int, n: int, samples: int | None = None, seed: int = 0) -
 
 
 def symmetric(batch: int, n: int, seed: int = 1) -> Tensor:
-    """Symmetric normal matrices in float64, to send back as gradients."""
+    """Symmetric normal matrices in float64, as gradients of the output."""
     G = torch.randn(batch, n, n, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
     return 0.5 * (G + G.mT)
+
+
+def covariances_and_gradients(batch: int, n: int, distinct: int = DISTINCT) -> tuple[Tensor, Tensor]:
+    """Covariances and symmetric gradients of the output in float64, (batch, n, n); a large batch repeats matrices."""
+    different = min(batch, distinct)
+    repeats = -(-batch // different)
+    A, G = (T.repeat(repeats, 1, 1)[:batch] for T in (covariances(different, n), symmetric(different, n)))
+    return A, G
 
 
 def spectrum(kind: str, n: int, condition: float) -> Tensor:
@@ -54,20 +67,25 @@ def with_spectrum(kind: str, batch: int, n: int, condition: float, seed: int = 0
     return 0.5 * (A + A.mT)
 
 
+def forward_backward(function: Callable[[Tensor], Any], X: Tensor, G: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
+    """One or several outputs at ``X``, which requires a gradient, and that of the sum of <output, G>."""
+    outputs = function(X)
+    outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    return outputs, torch.autograd.grad(outputs, X, (G,) * len(outputs))[0]
+
+
 def value_and_gradient(function: Function, A: Tensor, G: Tensor) -> tuple[Tensor, Tensor]:
-    """function(A), and the gradient of <function(A), G> by A."""
-    A = A.detach().requires_grad_()
-    value = function(A)
-    return value.detach(), torch.autograd.grad(value, A, G)[0]
+    """function(A), and the gradient of <function(A), G> with respect to A."""
+    (value,), gradient = forward_backward(function, A.detach().requires_grad_(), G)
+    return value.detach(), gradient
 
 
-def distance(found: Tensor, true: Tensor) -> Tensor:
+def relative_errors(found: Tensor, true: Tensor) -> Tensor:
     """Relative Frobenius distance per matrix, computed in float64."""
     norm = torch.linalg.matrix_norm
-    return norm(found.double() - true) / norm(true)
+    return norm(found.detach().double() - true.detach()) / norm(true.detach())
 
 
-def worst_distance(found: Tensor, true: Tensor) -> float | None:
-    """The largest distance in a batch, to three digits; None where it is not finite."""
-    largest = distance(found, true).max()
-    return float(f"{largest.item():.2e}") if torch.isfinite(largest) else None
+def largest_error(found: Tensor, true: Tensor) -> float:
+    """The largest relative distance in a batch, NaN if one is."""
+    return relative_errors(found, true).max().item()

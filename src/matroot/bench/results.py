@@ -1,18 +1,18 @@
-"""The result file of a run: gone on with where it fits, written whole or not at all."""
+"""Result files: resumed where they fit, written whole or not at all, one case or result a line."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from .cases import Record, Settings
+from .environment import environment
 from .files import write_whole
 from .format import FORMAT, ResultError, read
-from .timer import environment
 
-SAME = ("processor", "cores", "threads", "device", "python", "torch", "matroot")
-"""What must agree between the environment of cases in one file."""
+SAME = ("processor", "cores", "threads", "device", "python", "torch", "matroot", "source")
+"""What must agree between the environments of cases in one file."""
 
 
 def path_of(folder: Path, settings: Settings) -> Path:
@@ -27,9 +27,10 @@ def start(settings: Settings) -> dict[str, Any]:
 
 
 def load(path: Path, settings: Settings) -> dict[str, Any] | None:
-    """The content of a file to go on with; None if there is no file.
+    """The content of a file to resume; None if there is no file.
 
-    ResultError if it cannot be read, is damaged, or comes from other settings, another machine or other versions.
+    ResultError if it cannot be read, is damaged, or comes from other settings, another machine, other versions or
+    other source code of matroot: one file never mixes them.
     """
     if not path.exists():
         return None
@@ -38,8 +39,9 @@ def load(path: Path, settings: Settings) -> dict[str, Any] | None:
     for part, keys in (("settings", now["settings"]), ("surroundings", SAME)):
         for key in keys:
             if content[part].get(key) != now[part][key]:
+                why = "; the code of matroot has changed" if key == "source" else ""
                 raise ResultError(
-                    f"{path}: made with {part}.{key} = {content[part].get(key)!r}, now it is {now[part][key]!r}"
+                    f"{path}: made with {part}.{key} = {content[part].get(key)!r}, now it is {now[part][key]!r}{why}"
                 )
     return content
 
@@ -51,14 +53,15 @@ def command_of(settings: Settings, cases: Sequence[Record]) -> str:
     return f"matroot bench --suite {suites} --device {settings.device} --dtype {settings.dtype}{quick}"
 
 
-def save(path: Path, content: dict[str, Any]) -> None:
-    """Write the file, one case a line; ResultError naming the path if that fails, and what was there stays."""
-    head = json.dumps({name: value for name, value in content.items() if name != "cases"}, indent=1, allow_nan=False)
-    lines = ",\n".join("  " + json.dumps(case, allow_nan=False) for case in content["cases"])
-    try:
-        write_whole(path, f'{head[:-2]},\n "cases": [\n{lines}\n ]\n}}\n'.encode())
-    except OSError as error:
-        raise ResultError(f"cannot write {path}: {error.strerror or error}") from error
+def save(path: Path, content: Mapping[str, Any]) -> None:
+    """Write the content of a file of ``matroot bench``; ResultError if that fails, and the earlier file stays."""
+    _write(path, {name: value for name, value in content.items() if name != "cases"}, "cases", content["cases"])
+
+
+def save_program(path: Path, command: str, results: Sequence[Mapping[str, Any]], **facts: Any) -> None:
+    """Write the results of a program with its command, the environment, and ``facts`` that all results share."""
+    require_writable(path)
+    _write(path, {"command": command, "surroundings": environment(), **facts}, "results", results)
 
 
 def require_writable(path: Path) -> None:
@@ -69,4 +72,17 @@ def require_writable(path: Path) -> None:
         probe.write_bytes(b"")
         probe.unlink()
     except OSError as error:
-        raise ResultError(f"cannot write {path}: {error.strerror or error}") from error
+        raise _cannot_write(path, error) from error
+
+
+def _write(path: Path, head: Mapping[str, Any], key: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    start = json.dumps(head, indent=1, allow_nan=False)
+    lines = ",\n".join("  " + json.dumps(row, allow_nan=False) for row in rows)
+    try:
+        write_whole(path, f'{start[:-2]},\n "{key}": [\n{lines}\n ]\n}}\n'.encode())
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> ResultError:
+    return ResultError(f"cannot write {path}: {error.strerror or error}")

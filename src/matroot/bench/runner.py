@@ -1,9 +1,10 @@
-"""Runs groups of cases and keeps what they found."""
+"""Runs groups of cases and saves what they measured."""
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -15,6 +16,8 @@ from .results import command_of, load, path_of, require_writable, save, start
 from .suites import SUITES
 
 Suites = Mapping[str, Callable[[Settings], Iterator[Group]]]
+Key = tuple[str, str]
+"""Suite and name of a case."""
 
 
 def run(
@@ -27,59 +30,80 @@ def run(
 ) -> int:
     """Measure the named suites, all if none is named, and write DIR/bench-<device>-<dtype>.json after every group.
 
-    Cases that are in the file are not measured again unless ``fresh``; a group of which one is missing, wrong or failed
-    is, whole.
+    Cases that are in the file are not measured again unless ``fresh``; those that are missing, wrong or failed are,
+    in turns with each other. Ctrl-C saves the cases of the running group that are finished.
 
     Returns the exit status: 0; 1 if an error is above its bound or a case failed; 2 if the device is missing or the
     file cannot be used or written, and then nothing is overwritten; 130 after Ctrl-C.
     """
     console = console or Console(highlight=False)
-    path = path_of(folder, settings)
     try:
         if settings.device == "cuda" and not torch.cuda.is_available():
             raise ResultError("there is no CUDA device here")
-        content = None if fresh else _load(path, settings)
-        content = start(settings) if content is None else content
-        require_writable(path)
+        file = _open(path_of(folder, settings), settings, fresh)
     except ResultError as error:
         return _fail(error)
     groups = [group for name in dict.fromkeys(names or suites) for group in suites[name](settings)]
-    cases: list[Record] = content["cases"]
-    known = {(case["suite"], case["case"]) for case in cases if not _is_bad(case)}
-    missing = [group for group in groups if not {(case.suite, case.name) for case in group.cases} <= known]
-    if len(missing) < len(groups):
-        _say(console, f"going on with {path}: {len(groups) - len(missing)} of {len(groups)} groups are there")
+    chosen = {(case.suite, case.name) for group in groups for case in group.cases}
+    present = chosen & {_key(case) for case in file.cases if not _is_bad(case)}
+    if present:
+        _say(console, f"resuming {file.path}: {len(present)} of {len(chosen)} cases are there")
     try:
-        for group in _progress(missing, console):
+        for group in _progress([part for group in groups if (part := _without(group, present))], console):
             began = time.perf_counter()
-            records = group.measure()
-            cases = _merged(cases, records)
-            save(path, {**content, "command": command_of(settings, cases), "cases": cases})
+            file.add(group)
             if not console.is_interactive:
-                seconds = time.perf_counter() - began
-                _say(console, f"{_title(group)} {seconds:.1f} s")
+                _say(console, f"{_title(group)}, {time.perf_counter() - began:.1f} s")
     except ResultError as error:
         return _fail(error)
     except KeyboardInterrupt:
         print(
-            f"interrupted; {len(cases)} cases are in {path}; the same command without --fresh goes on", file=sys.stderr
+            f"interrupted; {len(file.cases)} cases are in {file.path}; the same command without --fresh resumes",
+            file=sys.stderr,
         )
         return 130
-    chosen = {(case.suite, case.name) for group in groups for case in group.cases}
-    return _finish([case for case in cases if (case["suite"], case["case"]) in chosen], path, console)
+    return _finish([case for case in file.cases if _key(case) in chosen], file.path, console)
 
 
-def _load(path: Path, settings: Settings) -> dict | None:
+class _ResultFile:
+    """The cases on disk, and those that are added to them."""
+
+    def __init__(self, path: Path, settings: Settings, content: Mapping[str, Any]) -> None:
+        self.path, self.settings, self.content = path, settings, content
+        self.cases: list[Record] = content["cases"]
+
+    def add(self, group: Group) -> None:
+        """Measure a group and save it; after an interrupt, the cases that are finished."""
+        records: list[Record] = []
+        try:
+            for record in group.measure():
+                records.append(record)
+        finally:
+            if records:
+                order = [case.name for case in group.cases]
+                self._save(sorted(records, key=lambda record: order.index(record["case"])))
+
+    def _save(self, records: Iterable[Record]) -> None:
+        """New records replace old ones of the same case."""
+        new = {_key(record): record for record in records}
+        cases = [*(case for case in self.cases if _key(case) not in new), *new.values()]
+        save(self.path, {**self.content, "command": command_of(self.settings, cases), "cases": cases})
+        self.cases = cases
+
+
+def _open(path: Path, settings: Settings, fresh: bool) -> _ResultFile:
     try:
-        return load(path, settings)
+        content = None if fresh else load(path, settings)
     except ResultError as error:
         raise ResultError(f"{error}; nothing is overwritten: pass --fresh to start over, or another --out") from error
+    require_writable(path)
+    return _ResultFile(path, settings, start(settings) if content is None else content)
 
 
-def _merged(cases: Sequence[Record], new: Sequence[Record]) -> list[Record]:
-    """New records take the place of old ones of the same case."""
-    replaced = {(case["suite"], case["case"]) for case in new}
-    return [*(case for case in cases if (case["suite"], case["case"]) not in replaced), *new]
+def _without(group: Group, present: set[Key]) -> Group | None:
+    """The group with the cases that are to be measured; None if there are none."""
+    cases = tuple(case for case in group.cases if (case.suite, case.name) not in present)
+    return Group(cases, group.outcomes) if cases else None
 
 
 def _progress(groups: Sequence[Group], console: Console) -> Iterator[Group]:
@@ -100,8 +124,12 @@ def _title(group: Group) -> str:
         for key, value in first.parameters.items()
         if all(key in case.parameters and case.parameters[key] == value for case in others)
     ]
-    what = first.contestant if not others else f"{len(group.cases)} contestants"
+    what = first.contestant if not others else f"{len(group.cases)} cases"
     return " ".join((f"{first.suite}:", what, *common))
+
+
+def _key(case: Record) -> Key:
+    return case["suite"], case["case"]
 
 
 def _is_bad(case: Record) -> bool:
@@ -109,7 +137,7 @@ def _is_bad(case: Record) -> bool:
 
 
 def _finish(cases: Sequence[Record], path: Path, console: Console) -> int:
-    """Say what there is, and loudly what is wrong."""
+    """Print how many cases there are, and each that is wrong or failed."""
     _say(console, f"{len(cases)} cases in {path}")
     bad = [case for case in cases if _is_bad(case)]
     for case in bad:

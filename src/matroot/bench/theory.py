@@ -12,7 +12,7 @@ ROUNDING = 30
 """Converged methods err by a small multiple of eps times a condition number: at most 6 in the committed accuracy."""
 
 DECOMPOSED = 2
-"""Multiples of n eps that an eigendecomposition may be off instead where that is more: one on a GPU, seen."""
+"""Multiples of n eps that an eigendecomposition may be off instead where that is more; one was measured on a GPU."""
 
 TRUNCATED = 2000
 """Multiples of eps that truncated ones may add: Pade's polynomials lose 4^degree."""

@@ -1,27 +1,49 @@
-"""Times of contestants measured side by side, and where they were measured."""
+"""One timer for all benchmarks: entries are called in turns, so that drift of the machine affects all alike."""
 
-import json
-import os
-import platform
-import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
+from dataclasses import dataclass, field
 from statistics import median, quantiles
-from typing import Any
 
 import torch
-from torch import Tensor
 
-import matroot
+Work = Callable[[], object]
 
-Function = Callable[[Tensor], Tensor]
-Laps = dict[str, list[float]]
-"""Seconds under ``single``, of synchronised calls, and ``back_to_back``, a call of several in a row."""
+MIN_TURNS = 3
+"""Turns that a slow entry gets at least."""
+FAR_OVER = 4
+"""An entry that has spent this many time budgets is done a turn earlier."""
+BRIEF = 0.1
+"""Seconds below which a call depends on what is in the caches: it is repeated, and only the repetitions count."""
+LONG = 0.5
+"""Seconds above which a call in a row takes as long as a single one."""
 
 
-def seconds(work: Callable[[], object], device: str = "cpu") -> float:
+@dataclass
+class Samples:
+    """Seconds of single synchronised calls, and where asked for of calls in a row, each divided by their number."""
+
+    single: list[float] = field(default_factory=list)
+    back_to_back: list[float] = field(default_factory=list)
+
+
+@dataclass
+class Timings:
+    """Samples of every entry that ran, and why the others have none."""
+
+    samples: dict[str, Samples]
+    failures: dict[str, str]
+
+
+class TimingInterrupted(KeyboardInterrupt):
+    """Ctrl-C while timing; ``timings`` are those of the entries that had enough turns."""
+
+    def __init__(self, timings: Timings) -> None:
+        super().__init__()
+        self.timings = timings
+
+
+def seconds(work: Work, device: str = "cpu") -> float:
     """Wall time of one call, the device's own work included."""
     if device == "cuda":
         torch.cuda.synchronize()
@@ -32,30 +54,8 @@ def seconds(work: Callable[[], object], device: str = "cpu") -> float:
     return time.perf_counter() - start
 
 
-def side_by_side(
-    contestants: Mapping[str, Callable[[], object]], rounds: int, device: str = "cpu", patience: float = 30.0
-) -> dict[str, list[float]]:
-    """Seconds of every contestant in every round, the order reversed each time so that drift hits all alike.
-
-    In a turn a contestant is called twice unmeasured, so that it finds caches and allocator as it leaves them itself,
-    then three times measured. After ``patience`` seconds no new round starts.
-    """
-    times: dict[str, list[float]] = {name: [] for name in contestants}
-    order, start = list(contestants), time.perf_counter()
-    for turn in range(rounds):
-        if turn and time.perf_counter() - start > patience:
-            break
-        for name in order:
-            work = contestants[name]
-            work()
-            work()
-            times[name] += [seconds(work, device) for _ in range(3)]
-        order.reverse()
-    return times
-
-
-def back_to_back(work: Callable[[], object], calls: int, device: str = "cpu") -> float:
-    """Seconds a call of several in a row: on a GPU Python may run ahead of the device."""
+def seconds_back_to_back(work: Work, calls: int, device: str = "cpu") -> float:
+    """Seconds per call of several in a row: on a GPU Python may run ahead of the device."""
 
     def burst() -> None:
         for _ in range(calls):
@@ -64,71 +64,86 @@ def back_to_back(work: Callable[[], object], calls: int, device: str = "cpu") ->
     return seconds(burst, device) / calls
 
 
-def race(
-    contestants: Mapping[str, Callable[[], object]], rounds: int, device: str = "cpu", patience: float = 1.5
-) -> tuple[dict[str, Laps], dict[str, str]]:
-    """Seconds of every contestant in turns, and why some have none.
+def time_interleaved(
+    entries: Mapping[str, Work],
+    rounds: int,
+    device: str = "cpu",
+    *,
+    time_budget: float = 1.0,
+    min_turns: int = MIN_TURNS,
+    back_to_back: bool = False,
+    progress: Callable[[float], object] = lambda fraction: None,
+) -> Timings:
+    """Samples of all entries, one turn each per round; the order is reversed after every round.
 
-    A contestant that fails is out. One that has taken ``patience`` seconds gets no more turns, but has had one.
+    A first round, in which code is compiled, does not count. An entry that has spent ``time_budget`` seconds stops
+    after ``min_turns`` turns, or one fewer where it has spent four budgets. One that raises is excluded.
+
+    Ctrl-C raises ``TimingInterrupted`` with the entries that had as many turns.
     """
-    laps: dict[str, Laps] = {}
-    failures: dict[str, str] = {}
-    spent = dict.fromkeys(contestants, 0.0)
-    order = list(contestants)
-    for _ in range(rounds):
-        for name in order:
-            if name in failures or spent[name] > patience:
-                continue
-            start = time.perf_counter()
-            try:
-                single, burst = _turn(contestants[name], device)
-            except Exception as error:
-                failures[name] = reason(error)
-                continue
-            lap = laps.setdefault(name, {"single": [], "back_to_back": []})
-            lap["single"] += single
-            lap["back_to_back"].append(burst)
-            spent[name] += time.perf_counter() - start
-        order.reverse()
-    return laps, failures
+    timings = Timings({name: Samples() for name in entries}, {})
+    turns, spent = dict.fromkeys(entries, 0), dict.fromkeys(entries, 0.0)
+    order = list(entries)
+
+    def is_measured(name: str) -> bool:
+        least = min_turns - (spent[name] >= FAR_OVER * time_budget)
+        return turns[name] >= max(1, min(least, rounds))
+
+    try:
+        for turn in range(rounds + 1):
+            for k, name in enumerate(order):
+                if name in timings.failures or (is_measured(name) and spent[name] > time_budget):
+                    continue
+                try:
+                    if turn == 0:
+                        seconds(entries[name], device)
+                    else:
+                        spent[name] += _take_turn(entries[name], device, back_to_back, timings.samples[name])
+                        turns[name] += 1
+                except Exception as error:
+                    timings.failures[name] = one_line(error)
+                    del timings.samples[name]
+                progress((turn + (k + 1) / len(order)) / (rounds + 1))
+            order.reverse()
+    except KeyboardInterrupt:
+        measured = {name: samples for name, samples in timings.samples.items() if is_measured(name)}
+        raise TimingInterrupted(Timings(measured, timings.failures)) from None
+    return timings
 
 
-def _turn(work: Callable[[], object], device: str) -> tuple[list[float], float]:
-    """Single calls and a burst of 20, fewer where calls are slow; above half a second one call is both."""
-    work()
+def _take_turn(work: Work, device: str, back_to_back: bool, samples: Samples) -> float:
+    """Add a sample of a slow call, three of a brief one, and one of calls in a row; returns the seconds spent."""
+    start = time.perf_counter()
     once = seconds(work, device)
-    if once > 0.5:
-        return [once], once
-    single = [seconds(work, device) for _ in range(3 if once < 0.1 else 1)]
-    return single, back_to_back(work, max(2, min(20, int(0.1 / once))), device)
+    single = [once] if once >= BRIEF else [seconds(work, device) for _ in range(3)]
+    samples.single += single
+    if back_to_back:
+        calls = max(2, min(20, int(0.1 / max(once, 1e-6))))
+        samples.back_to_back.append(once if once > LONG else seconds_back_to_back(work, calls, device))
+    return time.perf_counter() - start
 
 
-def replay(step: Callable[[], object], patience: float = 1.0) -> list[float]:
-    """Seconds of a step captured in a CUDA graph, from up to 30 replays of ten of them."""
+def time_in_graph(work: Work, time_budget: float = 1.0) -> list[float]:
+    """Seconds of a call captured in a CUDA graph, from up to 30 replays of ten calls each."""
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
-        step()
+        work()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    # Threads of other libraries may go on with what they do.
+    # Threads of other libraries may call CUDA while the graph is captured.
     with torch.cuda.graph(graph, capture_error_mode="thread_local"):
         for _ in range(10):
-            step()
+            work()
     graph.replay()
     times: list[float] = []
     start = time.perf_counter()
-    while len(times) < 3 or (len(times) < 30 and time.perf_counter() - start < patience):
+    while len(times) < 3 or (len(times) < 30 and time.perf_counter() - start < time_budget):
         times.append(seconds(graph.replay, "cuda") / 10)
     return times
 
 
-def reason(error: Exception) -> str:
-    """What went wrong, on one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
-
-
-def spread(times: Sequence[float]) -> dict[str, float]:
-    """Median, quartiles and least of some times, in milliseconds."""
+def milliseconds(times: Sequence[float]) -> dict[str, float]:
+    """Median, quartiles and least of some seconds, in milliseconds."""
     low, _, high = quantiles(times, n=4) if len(times) > 1 else (times[0],) * 3
     return {
         key: round(1e3 * t, 4)
@@ -136,37 +151,14 @@ def spread(times: Sequence[float]) -> dict[str, float]:
     }
 
 
-def environment() -> dict[str, Any]:
-    """The machine, the versions, the date."""
-    cuda = torch.cuda.is_available()
+def milliseconds_of_both(timings: Timings) -> dict[str, dict[str, dict[str, float]]]:
+    """Milliseconds of ``single`` and ``back_to_back`` calls of every entry."""
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "device": torch.cuda.get_device_name() if cuda else None,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "matroot": matroot.__version__,
+        name: {"single": milliseconds(found.single), "back_to_back": milliseconds(found.back_to_back)}
+        for name, found in timings.samples.items()
     }
 
 
-def save(path: Path, command: str, results: Sequence[Mapping[str, Any]], **facts: Any) -> None:
-    """Write raw results with the command that makes them, whole or not at all, one result a line.
-
-    ``facts`` are what the results have in common.
-    """
-    lines = ",\n".join("  " + json.dumps(result) for result in results)
-    head = json.dumps({"command": command, "surroundings": environment(), **facts}, indent=1)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(f'{head[:-2]},\n "results": [\n{lines}\n ]\n}}\n')
-    partial.replace(path)
-
-
-def _processor() -> str:
-    try:
-        lines = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()
-    except (OSError, subprocess.CalledProcessError):
-        return platform.processor() or platform.machine()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("Model name")), platform.machine())
+def one_line(error: Exception) -> str:
+    """Type and message of an exception, on one line of at most 200 characters."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]

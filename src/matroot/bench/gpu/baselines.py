@@ -1,29 +1,28 @@
-"""Contestants on a GPU: the product, PyTorch's ways, the paper's, and other libraries' decompositions."""
+"""What is compared on a GPU: matroot, PyTorch's ways, the paper's, and other libraries' decompositions."""
 
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from typing import Any
 
 import torch
 from torch import Tensor
 
 import matroot
 
-from .baselines import EighRoot, PaperRoot
-from .timer import Function, seconds
-
-Work = Callable[[], object]
+from ..baselines import EighRoot, PaperRoot
+from ..entries import SOLVERS
+from ..problems import Function, forward_backward
+from ..timer import Work, seconds
 
 DIFFERENTIABLE: dict[str, Function] = {
     "auto": matroot.sqrtm,
-    "minimax+krylov": partial(matroot.sqrtm, method="minimax", gradient="krylov"),
+    "minimax+krylov": partial(matroot.sqrtm, **SOLVERS["minimax+krylov"]),
     "paper": PaperRoot.apply,
-    "ns": partial(matroot.sqrtm, **matroot.preset("ns")),
+    "ns": partial(matroot.sqrtm, **SOLVERS["ns"]),
     "torch eigh": partial(EighRoot.apply, False),
 }
 """Forward and backward."""
@@ -37,29 +36,24 @@ MANY = 2000
 """``torch.linalg.eigh`` takes batches on a GPU matrix by matrix, and is left out for more than these."""
 
 
-def step(function: Callable[[Tensor], Any], X: Tensor, G: Tensor) -> tuple[Tensor, ...]:
-    """Forward and backward; ``G`` is sent back to each output."""
-    outputs = function(X)
-    outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
-    return torch.autograd.grad(outputs, X, (G,) * len(outputs))
-
-
-def contestants(A: Tensor, G: Tensor) -> tuple[dict[str, Work], dict[str, str]]:
-    """What takes turns, and why the others do not."""
+def works(A: Tensor, G: Tensor) -> tuple[dict[str, Work], dict[str, str]]:
+    """What is timed, and why the others are not."""
     X = A.detach().requires_grad_()
-    work: dict[str, Work] = {name: partial(step, function, X, G) for name, function in DIFFERENTIABLE.items()}
+    found: dict[str, Work] = {
+        name: partial(forward_backward, function, X, G) for name, function in DIFFERENTIABLE.items()
+    }
     notes: dict[str, str] = {}
     if len(A) > MANY:
-        del work["torch eigh"]
+        del found["torch eigh"]
         notes["torch eigh"] = f"left out above {MANY} matrices: it takes them one by one"
     for name, prepare in zip(LIBRARIES, (_cupy_eigh, _jax_eigh), strict=True):
         try:
-            work[name] = prepare(A.detach())
+            found[name] = prepare(A.detach())
         except ImportError:
             notes[name] = "not installed"
         except Exception as error:
             notes[name] = f"cannot take the matrices: {type(error).__name__}"
-    return work, notes
+    return found, notes
 
 
 def _cupy_eigh(A: Tensor) -> Work:
@@ -68,7 +62,7 @@ def _cupy_eigh(A: Tensor) -> Work:
 
 
 def _jax_eigh(A: Tensor) -> Work:
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or nothing is left for the others
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or it takes most of the memory
     jax = import_module("jax")
     shared = import_module("jax.dlpack").from_dlpack(A)
     decompose = jax.jit(jax.numpy.linalg.eigh)
@@ -76,31 +70,32 @@ def _jax_eigh(A: Tensor) -> Work:
 
 
 def versions() -> dict[str, str | None]:
-    """Of the libraries that took part."""
+    """Of the libraries that were imported."""
     return {name: getattr(sys.modules.get(name), "__version__", None) for name in ("triton", "cupy", "jax")}
 
 
-def compiled(A: Tensor, G: Tensor, most: float) -> tuple[Work, float]:
-    """The product-only solver through ``torch.compile``, and the seconds that took; TimeoutError after ``most``."""
+def compiled(A: Tensor, G: Tensor, limit: float) -> tuple[Work, float]:
+    """``Minimax`` with ``Krylov`` through ``torch.compile``, and its seconds; TimeoutError after ``limit``."""
     torch.compiler.reset()
 
     def root(X: Tensor) -> Tensor:
-        return matroot.sqrtm(X, matroot.Minimax(), gradient=matroot.Krylov())
+        return matroot.sqrtm(X, **SOLVERS["minimax+krylov"])
 
-    work = partial(step, torch.compile(root, fullgraph=True, dynamic=False), A.detach().requires_grad_(), G)
-    with time_limit(most):
+    function = torch.compile(root, fullgraph=True, dynamic=False)
+    work = partial(forward_backward, function, A.detach().requires_grad_(), G)
+    with time_limit(limit):
         return work, seconds(work, A.device.type)
 
 
 @contextmanager
-def time_limit(most: float) -> Iterator[None]:
-    """TimeoutError in the main thread after ``most`` seconds."""
+def time_limit(limit: float) -> Iterator[None]:
+    """TimeoutError in the main thread after ``limit`` seconds."""
 
     def stop(*_: object) -> None:
-        raise TimeoutError(f"took more than {most:.0f} s")
+        raise TimeoutError(f"took more than {limit:.0f} s")
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, most)
+    signal.setitimer(signal.ITIMER_REAL, limit)
     try:
         yield
     finally:

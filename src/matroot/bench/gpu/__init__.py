@@ -1,0 +1,5 @@
+"""Times on a GPU, forward and backward pass of the root: ``python -m matroot.bench.gpu``.
+
+matroot and its baselines take turns in one run, which ends within its time budget: what matters most comes first, and
+what no time is left for has a note. Results are saved as they come.
+"""

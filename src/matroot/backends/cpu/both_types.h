@@ -2,14 +2,22 @@
 
 #define real float
 #define EPSILON FLT_EPSILON
+#define LEAST FLT_TRUE_MIN
+#define MAX_EXPONENT FLT_MAX_EXP
 #include "kernel.h"
 #undef real
 #undef EPSILON
+#undef LEAST
+#undef MAX_EXPONENT
 #define real double
 #define EPSILON DBL_EPSILON
+#define LEAST DBL_TRUE_MIN
+#define MAX_EXPONENT DBL_MAX_EXP
 #include "kernel.h"
 #undef real
 #undef EPSILON
+#undef LEAST
+#undef MAX_EXPONENT
 #undef ISA
 #undef TARGET
 #undef WIDTH

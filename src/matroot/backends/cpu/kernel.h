@@ -3,6 +3,8 @@
    The file is included once for each pair of them, after definitions of
 
      real          float or double
+     integer       the signed integer of the same size
+     DIGITS        binary, of its mantissa
      EPSILON       its machine epsilon
      LEAST         its smallest positive number, which is the spacing of subnormal ones
      MAX_EXPONENT  two to this overflows
@@ -15,7 +17,9 @@
    beyond row and column n. */
 
 typedef real NAME(vector) __attribute__((vector_size(WIDTH), may_alias));
+typedef integer NAME(bits) __attribute__((vector_size(WIDTH), may_alias));
 #define VECTOR NAME(vector)
+#define BITS NAME(bits)
 #define LANES ((long)(WIDTH / sizeof(real)))
 #define AT(M, i, j) (M)[(i) * ld + (j)]
 
@@ -25,5 +29,6 @@ typedef real NAME(vector) __attribute__((vector_size(WIDTH), may_alias));
 #include "smith.h"
 
 #undef VECTOR
+#undef BITS
 #undef LANES
 #undef AT

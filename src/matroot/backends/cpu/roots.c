@@ -7,6 +7,7 @@
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 /* Steps of the minimax iteration and the spectra they are for. Coefficients ascend, the first step may be short. */

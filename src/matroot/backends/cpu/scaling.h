@@ -12,8 +12,11 @@
 static inline void NAME(power_of_two)(int exponent, real *factors) {
     const int most = 2 * MAX_EXPONENT - 4;
     exponent = exponent > most ? most : exponent < -most ? -most : exponent;
-    factors[0] = ldexp(1, exponent / 2);
-    factors[1] = ldexp(1, exponent - exponent / 2);
+    int exponents[] = {exponent / 2, exponent - exponent / 2};
+    for (int k = 0; k < 2; k++) { /* by its bits, as ldexp takes longer than the products of small matrices */
+        integer bits = (integer)(exponents[k] + MAX_EXPONENT - 1) << (DIGITS - 1);
+        memcpy(&factors[k], &bits, sizeof bits);
+    }
 }
 
 /* X = after (before A + before A^T). */
@@ -26,22 +29,21 @@ TARGET static void NAME(add_transpose)(long n, long ld, const real *restrict A, 
         BY_COLUMNS AT(X, i, j) = after * (before * A[i * row + j * column] + before * A[j * row + i * column]);
 }
 
-/* The largest modulus of an entry, or something that is not finite if an entry is not. */
+/* The largest modulus of an entry, or one that is not finite if an entry is not: without their signs, numbers are
+   ordered as the integers of the same bits are, and Inf and NaN come last. */
 TARGET static real NAME(largest)(long n, long ld, const real *X) {
-    real most[LANES], nonfinite[LANES], found = 0;
-    for (long lane = 0; lane < LANES; lane++) most[lane] = nonfinite[lane] = 0;
+    const integer unsigned_bits = (integer)(~(uint64_t)0 >> (65 - 8 * sizeof(integer)));
+    BITS most = {0};
     for (long i = 0; i < n; i++)
-        for (long j = 0; j < n; j += LANES)
-            for (long lane = 0; lane < LANES; lane++) {
-                real x = AT(X, i, j + lane), size = x < 0 ? -x : x;
-                most[lane] = size > most[lane] ? size : most[lane];
-                nonfinite[lane] += 0 * x;
-            }
-    for (long lane = 0; lane < LANES; lane++) {
-        found = most[lane] > found ? most[lane] : found;
-        found += nonfinite[lane];
-    }
-    return found;
+        for (long j = 0; j < n; j += LANES) {
+            BITS size = *(const BITS *)&AT(X, i, j) & unsigned_bits, larger = size > most;
+            most = (size & larger) | (most & ~larger);
+        }
+    integer found = 0;
+    for (long lane = 0; lane < LANES; lane++) found = most[lane] > found ? most[lane] : found;
+    real modulus;
+    memcpy(&modulus, &found, sizeof modulus);
+    return modulus;
 }
 
 /* X = 2^-exponent times the symmetric part of A, with largest modulus from 1/2 to 1 and an even exponent's from 1/2 to
@@ -64,7 +66,10 @@ TARGET static real NAME(read)(long n, long ld, const real *A, const long *stride
     if (even) *exponent -= (*exponent - lift) & 1;
     NAME(power_of_two)(-*exponent, factors);
     for (long i = 0; i < n; i++)
-        for (long j = 0; j < n; j++) AT(X, i, j) = AT(X, i, j) * factors[0] * factors[1];
+        for (long j = 0; j < n; j += LANES) {
+            VECTOR *x = (VECTOR *)&AT(X, i, j);
+            *x = *x * factors[0] * factors[1];
+        }
     *exponent -= lift;
     return size;
 }

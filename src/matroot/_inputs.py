@@ -82,7 +82,7 @@ def clean(A: Tensor, ridge: float) -> Clean:
     # A power of four, so that dividing by it and multiplying by its root are exact.
     limits = torch.finfo(magnitude.dtype)
     exponent = torch.floor(0.5 * torch.log2(magnitude.clamp(limits.tiny, 0.5 * limits.max)))
-    root_scale = torch.where(finite, _two_to(exponent), 1)
+    root_scale = torch.where(finite, torch.exp2(exponent), 1)
     matrix = matrix / (root_scale * root_scale)
 
     eye = torch_ops.identity(matrix)
@@ -102,11 +102,6 @@ def clean(A: Tensor, ridge: float) -> Clean:
         source=source,
         dtype=A.dtype,
     )
-
-
-def _two_to(exponent: Tensor) -> Tensor:
-    """2^exponent, exactly; the ONNX exporter knows no exp2, and computes this power exactly."""
-    return torch.pow(2.0, exponent) if torch.onnx.is_in_onnx_export() else torch.exp2(exponent)
 
 
 def _definiteness(matrix: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:

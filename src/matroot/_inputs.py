@@ -131,7 +131,7 @@ def _has_factor(matrix: Tensor, shift: Tensor) -> Tensor:
 def _placeholder(like: Tensor) -> Tensor:
     """What replaces matrices without a root: well-conditioned, distinct eigenvalues."""
     n = like.shape[-1]
-    steps = torch.arange(n, device=like.device, dtype=like.dtype.to_real()) / n
+    steps = torch.arange(n, device=like.device, dtype=torch_ops.real_dtype(like)) / n
     return torch.diag_embed((1 + steps).to(like.dtype))
 
 

@@ -16,6 +16,9 @@ _OTHER_PRODUCTS = torch.backends.mkldnn.matmul  # pyright: ignore[reportAttribut
 _WIDE = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 
 
+_REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
+
+
 class TorchOps(Backend):
     """Any method with any gradient on any device, one operation after another."""
 
@@ -23,6 +26,11 @@ class TorchOps(Backend):
 
     def why_unsupported(self, context: CallContext, method: object, gradient: object) -> None:
         return None
+
+
+def real_dtype(matrix: Tensor) -> torch.dtype:
+    """The dtype of its eigenvalues."""
+    return _REAL.get(matrix.dtype, matrix.dtype)
 
 
 def rounding_tolerance(n: int, dtype: torch.dtype) -> float:
@@ -72,7 +80,7 @@ def solve_positive(matrix: Tensor, right: Tensor) -> Tensor:
 def eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """Eigenvalues (ascending) and eigenvectors of a Hermitian matrix."""
     values, vectors = torch.linalg.eigh(matrix.to(_dtype_for_derivatives(matrix)))
-    return values.to(matrix.dtype.to_real()), vectors.to(matrix.dtype)
+    return values.to(real_dtype(matrix)), vectors.to(matrix.dtype)
 
 
 def frobenius(matrix: Tensor) -> Tensor:
@@ -109,7 +117,7 @@ def inverse_norm(factor: Tensor) -> Tensor:
     factorisation failed.
     """
     n = factor.shape[-1]
-    signs = torch.cos(torch.arange(n, device=factor.device, dtype=factor.dtype.to_real()).square()).sign()
+    signs = torch.cos(torch.arange(n, device=factor.device, dtype=real_dtype(factor)).square()).sign()
     v = signs[:, None].expand(*factor.shape[:-1], 1).to(factor.dtype)
     growth = torch.linalg.vector_norm(v, dim=-2)
     for _ in range(3):

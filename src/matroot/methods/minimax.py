@@ -68,7 +68,7 @@ class Minimax(Method):
         square = torch_ops.product(A, A)
         theta = _scale(A.detach(), square.detach())  # the converged roots do not depend on it
         X, square = A / theta, square / theta**2
-        schedules = schedules_for(A.dtype.to_real(), self.tolerance)
+        schedules = schedules_for(torch_ops.real_dtype(A), self.tolerance)
         if torch.onnx.is_in_onnx_export():
             steps = schedules[-1].steps
         else:
@@ -153,7 +153,7 @@ def _estimate_condition(X: Tensor, most: float) -> tuple[Tensor, Tensor]:
     regular = (info == 0) & (condition <= 2 * most)
     _, info = torch.linalg.cholesky_ex(X + 4 * eps * torch_ops.identity(X))
     shift = torch.where(regular, 0.0, torch.where(info == 0, 4 * eps, 4 * n * eps))
-    return torch.where(regular, condition, torch.inf), shift.to(X.dtype.to_real())[..., None, None]
+    return torch.where(regular, condition, torch.inf), shift.to(torch_ops.real_dtype(X))[..., None, None]
 
 
 def _steps_by_matrix(condition: Tensor, schedules: Sequence[Schedule]) -> list[tuple[Tensor, ...]]:

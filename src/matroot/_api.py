@@ -82,7 +82,7 @@ def roots(
     check: bool = False,
     backend: str = "auto",
 ) -> Roots:
-    """Square root and inverse square root from one pass, and one solve on the way back.
+    """Square root and inverse square root from one pass, and one solve in the backward pass.
 
     Arguments and conventions are those of :func:`sqrtm` and :func:`invsqrtm`.
     """

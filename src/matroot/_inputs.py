@@ -26,7 +26,7 @@ COMPUTE = {
 
 
 class Clean(NamedTuple):
-    """A clean matrix and the way back to the caller's."""
+    """A clean matrix, and how to restore results for it to the caller's scale and dtype."""
 
     matrix: Tensor
     scale: Tensor

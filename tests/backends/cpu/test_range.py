@@ -142,10 +142,9 @@ def test_what_rounding_to_subnormal_numbers_made_indefinite(dtype):
         low = torch.linalg.eigvalsh(units).min()
         assert -n / 2 < low < -1e-2 * n
         root = matroot.sqrtm((units * least).to(dtype)[None], backend="compiled")[0]
-        size = 2.0 ** (LEAST[dtype] // 2)  # LEAST is odd or even: 2^(LEAST - 2 (LEAST // 2)) units remain
-        rest = 2.0 ** (LEAST[dtype] % 2)
-        difference = root.double() / size - exact_root(rest * units)
-        assert torch.linalg.matrix_norm(difference, 2) < 2 * (rest * n / 2) ** 0.5
+        half, odd = divmod(LEAST[dtype], 2)  # the root is 2^half that of 2^odd units
+        difference = times(root, -half) - exact_root(2**odd * units)
+        assert torch.linalg.matrix_norm(difference, 2) < 2 * (2**odd * n / 2) ** 0.5
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -2,7 +2,8 @@
 
    What the rest of the package does with whole batches is done here with a matrix that never leaves the nearest
    caches. Every decision is made for that matrix alone, in a workspace of fixed alignment, so its results are the same
-   bits wherever it lies in memory and whatever the batch, its layout and the number of threads. Called through ctypes; nothing here knows of Python. */
+   bits wherever it lies in memory and whatever the batch, its layout and the number of threads. Called through ctypes;
+   nothing here knows of Python. */
 
 #include <float.h>
 #include <math.h>
@@ -47,7 +48,7 @@ long matroot_workspace(long n) { return 6 * SPACE(n, leading(n)); }
 #include "both_types.h"
 #ifndef DISPATCH /* tests name an instruction set */
 #define DISPATCH(f) (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") ? f##_avx512 \
-                 : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? f##_avx2 : f##_plain)
+                     : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? f##_avx2 : f##_plain)
 #endif
 #else
 #define DISPATCH(f) f##_plain

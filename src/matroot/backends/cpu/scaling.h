@@ -1,6 +1,6 @@
-/* Between the caller's matrices, in any layout and of any size, and clean ones: symmetric, without padding that is not
-   zero, the largest modulus near one. Scaling by powers of two is exact, so products neither overflow nor underflow
-   and results scale with the input bit for bit. */
+/* Cleaning of the caller's matrices, in any layout and of any size, and the way back. A clean matrix is symmetric, its
+   largest modulus is near one, and its padding is zero. It is scaled by a power of two, which is exact: intermediate
+   results stay within the range of the type, and final ones scale with the input bit for bit. */
 
 /* All i and j, sixteen columns at a time: what is read across rows is then in cache for the next row. */
 #define BY_COLUMNS                                                                                                     \
@@ -46,16 +46,17 @@ TARGET static real NAME(largest)(long n, long ld, const real *X) {
     return modulus;
 }
 
-/* X = 2^-exponent times the symmetric part of A, with largest modulus from 1/2 to 1 and an even exponent's from 1/2 to
-   2 if `even`. Returns what is zero for zero, not finite if X is not, and then the exponent is zero. */
+/* X = 2^-exponent times the symmetric part of A. Its largest modulus is from 1/2 to 1, or to 2 where the exponent must
+   be `even`. A matrix that is zero or not finite is not scaled, and has exponent zero. Returns a number that is zero
+   for zero and not finite if X is not. */
 TARGET static real NAME(read)(long n, long ld, const real *A, const long *strides, int even, real *X, int *exponent) {
     int lift = 0;
     NAME(add_transpose)(n, ld, A, strides, 1, 0.5, X);
     real size = NAME(largest)(n, ld, X), factors[2];
-    if (!(size - size == 0)) { /* the sum may have overflowed */
+    if (!(size - size == 0)) { /* a sum may have overflowed: halve first */
         NAME(add_transpose)(n, ld, A, strides, 0.5, 1, X);
         size = NAME(largest)(n, ld, X);
-    } else if (size < (real)ldexp(1, -MAX_EXPONENT / 2)) { /* half of a subnormal sum may not be exact */
+    } else if (size < (real)ldexp(1, -MAX_EXPONENT / 2)) { /* half of a subnormal sum may not be exact: enlarge it */
         lift = MAX_EXPONENT / 4 * 3;
         NAME(add_transpose)(n, ld, A, strides, 1, ldexp(0.5, lift), X);
         size = NAME(largest)(n, ld, X);

@@ -3,11 +3,11 @@
 import pytest
 import torch
 import triton
+from matroot._plan import Plan
 
 import matroot
 from matroot import Lyapunov, NewtonSchulz, Pade, Taylor
 from matroot._autograd.fused import fused_roots
-from matroot._plan import Plan
 from matroot.backends.triton.paper.methods import evaluate, solve
 from matroot.methods._base import is_inverse
 

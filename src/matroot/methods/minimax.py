@@ -106,7 +106,7 @@ def _all_schedules() -> dict[float, list[Schedule]]:
 
 @cache
 def compiled_schedules(dtype: torch.dtype) -> Tensor:
-    """The schedules_for of ``dtype`` as ``backends.native`` takes it: a row of numbers for each schedule."""
+    """The schedules for ``dtype`` as compiled code takes them: a row of numbers for each."""
     rows = []
     for schedule in schedules_for(dtype):
         steps = [[*q, 0.0, 0.0][:5] for q in schedule.steps] + [[0.0] * 5] * (12 - len(schedule.steps))

@@ -11,9 +11,8 @@ from functorch.compile import make_boxed_func
 from torch._dynamo.backends.common import aot_autograd
 
 import matroot
-from matroot import _plan
+from matroot import _dispatch
 from matroot.backends.cpu import compiled
-from matroot.methods.minimax import compiled_schedules
 
 from ...matrices import error, exact_gradient, exact_inverse_root, exact_root, random_like, spectrum, with_eigenvalues
 
@@ -26,8 +25,15 @@ def flags():
     return path.read_text().split() if path.exists() else []
 
 
-def roots(A, ridge=0.0):
-    return compiled.roots(A, ridge, compiled_schedules(A.dtype))
+BACKEND = compiled.Compiled()
+
+
+def roots(A, ridge=0.0, output="both"):
+    return BACKEND.roots(A, ridge, matroot.Minimax(), output).roots
+
+
+def solve(S, R, GS, GR, ridge):
+    return BACKEND.solve((S, R), (GS, GR), ridge, matroot.Smith(), "both")
 
 
 @pytest.fixture
@@ -43,13 +49,13 @@ def library(monkeypatch):
 
 
 def forget():
-    for function in (compiled._library, compiled._function, _plan._remembered_plan):
+    for function in (compiled._library, compiled._function, _dispatch._cached_plan):
         function.cache_clear()
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_the_installation_has_it():
-    assert compiled.available()
+    assert compiled.unavailable_reason() is None
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +100,7 @@ def test_every_instruction_set(dtype):
         assert error(S, exact_root(A)) < 20 * eps
         assert error(R, exact_inverse_root(A)) < 40 * eps
         true = exact_gradient(A, G) + exact_gradient(A, H, inverse=True)
-        assert error(compiled.solve(S, R, G, H, 0.0), true) < 200 * eps
+        assert error(solve(S, R, G, H, 0.0), true) < 200 * eps
 
 
 # --- the same bits everywhere --------------------------------------------------------------------
@@ -119,12 +125,12 @@ def test_same_bits_at_every_alignment(dtype):
         A = two_spectra(n, dtype)
         G, H = random_like(A), random_like(A, 2)
         S, R = roots(A, 0.1)
-        X = compiled.solve(S, R, G, H, 0.1)
+        X = solve(S, R, G, H, 0.1)
         for offset in range(64 // dtype.itemsize):
             assert all(map(torch.equal, roots(placed(A, offset), 0.1), (S, R)))
             # Every tensor at an alignment of its own.
             moved = (placed(T, offset * (2 * k + 1) + k) for k, T in enumerate((S, R, G, H)))
-            assert torch.equal(compiled.solve(*moved, 0.1), X)
+            assert torch.equal(solve(*moved, 0.1), X)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -138,12 +144,12 @@ def test_same_bits_in_any_batch(dtype, threads, set_threads):
         alone = []
         for one in (slice(0, 1), slice(1, 2)):
             S, R = roots(A[one])
-            alone.append((S, R, compiled.solve(S, R, G[one], H[one], 0.0)))
+            alone.append((S, R, solve(S, R, G[one], H[one], 0.0)))
         set_threads(threads)
         for batch in (2, 3, 7, 32):
             order = torch.arange(batch) % 2
             S, R = roots(A[order])
-            X = compiled.solve(S, R, G[order], H[order], 0.0)
+            X = solve(S, R, G[order], H[order], 0.0)
             for k in range(batch):
                 assert all(torch.equal(T[k], one[0]) for T, one in zip((S, R, X), alone[k % 2], strict=True))
 
@@ -162,15 +168,15 @@ def test_any_layout():
     A = A + skew - skew.mT
     S, R = roots(A)
     G = random_like(A)
-    X = compiled.solve(S, R, G, None, 0.0)
+    X = solve(S, R, G, None, 0.0)
     inside = partial(torch.nn.functional.pad, pad=(3, 5, 2, 4))
     for strange in (lambda T: T.permute(1, 2, 0).contiguous().permute(2, 0, 1), lambda T: inside(T)[:, 2:-4, 3:-5]):
         assert not strange(A).is_contiguous()
         assert all(torch.equal(left, right) for left, right in zip(roots(strange(A)), (S, R), strict=True))
-        assert torch.equal(compiled.solve(S, R, strange(G), None, 0.0), X)
+        assert torch.equal(solve(S, R, strange(G), None, 0.0), X)
     assert torch.equal(roots(A[1].expand(3, n, n))[0], S[1].expand(3, n, n))
     ones = torch.ones(()).expand(3, n, n)
-    assert torch.equal(compiled.solve(S, R, ones, None, 0.0), compiled.solve(S, R, ones.contiguous(), None, 0.0))
+    assert torch.equal(solve(S, R, ones, None, 0.0), solve(S, R, ones.contiguous(), None, 0.0))
 
 
 @pytest.mark.parametrize("function", [matroot.sqrtm, lambda A, **kwargs: sum(matroot.roots(A, **kwargs))])
@@ -201,9 +207,9 @@ def test_transposes_are_the_same():
 def test_one_root_alone():
     A = with_eigenvalues(spectrum("log", 12, 1e3)).float()[None]
     S, R = roots(A)
-    schedules = compiled_schedules(A.dtype)
-    assert torch.equal(compiled.roots(A, 0.0, schedules, invsqrt=False)[0], S)
-    assert torch.equal(compiled.roots(A, 0.0, schedules, sqrt=False)[1], R)
+    for output, expected in (("sqrt", S), ("invsqrt", R)):
+        (found,) = roots(A, output=output)
+        assert torch.equal(found, expected)
 
 
 @pytest.mark.parametrize("ridge", [0.1, 1e6, 1e30])
@@ -241,9 +247,18 @@ def test_products_are_counted():
     assert each.products == 14
 
 
-@pytest.mark.parametrize("path", ["missing.so", "broken.so"])
-def test_without_it_everything_works(path, library, tmp_path):
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("missing.so", "has no compiled code: it was not built"),
+        ("failed/_roots.so", "has no compiled code: cc cannot be run"),
+        ("broken.so", "cannot be loaded: .*broken.so"),
+    ],
+)
+def test_without_it_everything_works(path, reason, library, tmp_path):
     (tmp_path / "broken.so").write_text("not a library")
+    (tmp_path / "failed").mkdir()
+    (tmp_path / "failed/_roots_failure.txt").write_text("cc cannot be run\n")
     library(tmp_path / path)
     A = torch.stack([with_eigenvalues(spectrum("log", 24, 1e2), k) for k in range(40)]).float()
     plan = matroot.choose(A)
@@ -252,7 +267,7 @@ def test_without_it_everything_works(path, library, tmp_path):
     for method in ("auto", "minimax"):
         assert error(matroot.sqrtm(A, method), exact_root(A)) < 100 * eps
     assert matroot.choose(A, "minimax").backend == "torch"
-    with pytest.raises(ValueError, match="there was no C compiler"):
+    with pytest.raises(ValueError, match=reason):
         matroot.sqrtm(A, backend="compiled")
 
 

@@ -94,7 +94,9 @@ def unavailable_reason() -> str | None:
 def _library() -> Any:
     """The library, or why there is none."""
     if not LIBRARY.exists():
-        return "this installation has no compiled code: there was no C compiler when it was built"
+        failure = LIBRARY.with_name("_roots_failure.txt")  # written by hatch_build.py
+        why = failure.read_text(encoding="utf-8").strip() if failure.exists() else "it was not built"
+        return f"this installation has no compiled code: {why}"
     try:
         library = CDLL(str(LIBRARY))
         library.matroot_workspace.argtypes, library.matroot_workspace.restype = [c_long], c_long

@@ -1,34 +1,33 @@
-"""Fast, differentiable matrix square roots and inverse square roots."""
+"""Fast, differentiable matrix square roots and inverse square roots.
 
-from . import coefficients as coefficients
-from . import metrics as metrics
-from . import nn as nn
-from ._api import Roots as Roots
-from ._api import invsqrtm as invsqrtm
-from ._api import roots as roots
-from ._api import sqrtm as sqrtm
-from ._counting import Counts as Counts
-from ._counting import count_operations as count_operations
-from ._plan import Plan as Plan
-from ._plan import choose as choose
-from ._registry import preset as preset
-from ._registry import presets as presets
-from ._residual import residual as residual
-from .gradients import EigenClip as EigenClip
-from .gradients import EigenPade as EigenPade
-from .gradients import EigenPower as EigenPower
-from .gradients import EigenTaylor as EigenTaylor
-from .gradients import Exact as Exact
-from .gradients import Implicit as Implicit
-from .gradients import Krylov as Krylov
-from .gradients import Lyapunov as Lyapunov
-from .gradients import Smith as Smith
-from .gradients import Unrolled as Unrolled
-from .methods import Eigen as Eigen
-from .methods import Minimax as Minimax
-from .methods import NewtonSchulz as NewtonSchulz
-from .methods import Pade as Pade
-from .methods import PowerIteration as PowerIteration
-from .methods import Taylor as Taylor
+The public names are those of ``__init__.pyi``. Each is imported when it is first used, so that ``matroot --version``
+does not wait for torch.
+"""
+
+import ast as _ast
+from importlib import import_module as _import_module
+from pathlib import Path as _Path
 
 __version__ = "0.1.0"
+
+_MODULE_OF = {
+    alias.name: "" if node.module is None else node.module
+    for node in _ast.parse(_Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
+    if isinstance(node, _ast.ImportFrom)
+    for alias in node.names
+}
+"""Public name -> the module it comes from; empty for submodules."""
+__all__ = [*_MODULE_OF, "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = _MODULE_OF[name]
+    value = getattr(_import_module(f".{module}", __name__), name) if module else _import_module(f".{name}", __name__)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

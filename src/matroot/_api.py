@@ -5,13 +5,12 @@ from typing import NamedTuple
 from torch import Tensor
 
 from ._autograd.fused import fused_roots
-from ._autograd.roots import differentiable_roots
-from ._checks import inspect
-from ._inputs import clean, require_ridge
-from ._plan import Plan, choose
+from ._autograd.roots import roots_by_torch_ops
+from ._dispatch import BACKENDS, choose
+from ._inputs import require_definite, require_ridge
 from ._registry import require_output
-from ._sharding import is_sharded, on_local_matrices
-from ._tracing import autocast_disabled
+from ._sharding import is_sharded, local_matrices, sharded_like
+from .backends._base import FusedBackend
 from .gradients import Gradient
 from .methods import Method
 from .methods._base import Output, is_inverse
@@ -83,7 +82,7 @@ def roots(
     check: bool = False,
     backend: str = "auto",
 ) -> Roots:
-    """Square root and inverse square root from one pass, and one solve on the way back.
+    """Square root and inverse square root from one pass, and one solve in the backward pass.
 
     Arguments and conventions are those of :func:`sqrtm` and :func:`invsqrtm`.
     """
@@ -101,20 +100,15 @@ def _evaluate(
 ) -> tuple[Tensor, ...]:
     require_ridge(ridge)
     if is_sharded(A):
-        return on_local_matrices(lambda part: _evaluate(part, output, method, gradient, ridge, check, backend), A)
+        found = _evaluate(local_matrices(A), output, method, gradient, ridge, check, backend)
+        return sharded_like(A, found)
     plan = choose(A, method, gradient, backend)
     require_output(plan.method, output)
     if check:
-        inspect(A, ridge)
+        require_definite(A, ridge)
     if A.shape[-1] == 0:
         return tuple(A.clone() for _ in is_inverse(output))
-    if plan.backend == "torch":
-        return _step_by_step(A, ridge, plan, output)
-    return fused_roots(A, ridge, plan, output, _step_by_step)
-
-
-def _step_by_step(A: Tensor, ridge: float, plan: Plan, output: Output) -> tuple[Tensor, ...]:
-    with autocast_disabled(A):
-        cleaned = clean(A, ridge)
-        found = differentiable_roots(cleaned.matrix, cleaned.scale, plan.method, plan.gradient, output)
-        return tuple(cleaned.restore(root, inverse) for root, inverse in zip(found, is_inverse(output), strict=True))
+    chosen = BACKENDS[plan.backend]
+    if isinstance(chosen, FusedBackend):
+        return fused_roots(A, ridge, chosen, plan.method, plan.gradient, output)
+    return roots_by_torch_ops(A, ridge, plan.method, plan.gradient, output)

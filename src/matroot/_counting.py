@@ -20,6 +20,8 @@ class Counts:
     """Cholesky factorisations, a sixth of a product each in arithmetic."""
     decompositions: float = 0
     """Eigendecompositions."""
+    uncounted: int = 0
+    """Calls of GPU kernels, whose products are not counted."""
 
 
 _aten = torch.ops.aten
@@ -49,8 +51,9 @@ def count_operations(matrices: int | None = None) -> Iterator[Counts]:
     ...     matroot.sqrtm(A, method="taylor")
     >>> counts.products
 
-    Forward and backward passes alike; matrix-vector products do not count. Code run by
-    ``torch.compile`` is not seen.
+    Forward and backward passes alike; matrix-vector products do not count. Kernels on a GPU decide for themselves
+    how many products a matrix takes: ``counts.uncounted`` says how often one was called; ``backend="torch"`` counts
+    instead. Code run by ``torch.compile`` is not seen.
     """
     mode = _Counter(matrices)
     with mode:
@@ -59,9 +62,19 @@ def count_operations(matrices: int | None = None) -> Iterator[Counts]:
 
 def report_products(total: int, batch: int) -> None:
     """Tell those who count of the products that compiled code made for all matrices of a batch together."""
+    if not torch._C._len_torch_dispatch_stack():
+        return
     for mode in _get_current_dispatch_mode_stack():
         if isinstance(mode, _Counter):
             mode.counts.products += total / (mode.matrices or batch)
+
+
+def report_uncounted() -> None:
+    """Tell those who count that a kernel makes products they do not see."""
+    if torch._C._len_torch_dispatch_stack():
+        for mode in _get_current_dispatch_mode_stack():
+            if isinstance(mode, _Counter):
+                mode.counts.uncounted += 1
 
 
 class _Counter(TorchDispatchMode):

@@ -6,6 +6,7 @@ and 4, except near the end of the dtype's range. Matrices that cannot be cleaned
 harmless one, and their results are overwritten afterwards.
 """
 
+from collections.abc import Iterator
 from math import inf
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ COMPUTE = {
 
 
 class Clean(NamedTuple):
-    """A clean matrix and the way back to the caller's."""
+    """A clean matrix, and how to restore results for it to the caller's scale and dtype."""
 
     matrix: Tensor
     scale: Tensor
@@ -52,6 +53,9 @@ def require_matrices(A: Tensor, name: str = "A") -> None:
     """Raise unless ``A`` is a batch of square matrices of an accepted dtype."""
     if not isinstance(A, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(A).__name__}")
+    if A.layout is not torch.strided or A.is_nested:
+        layout = "nested" if A.is_nested else str(A.layout).removeprefix("torch.")
+        raise TypeError(f"{name} has layout {layout}; accepted are strided tensors, see Tensor.to_dense")
     if A.dtype not in COMPUTE:
         accepted = ", ".join(str(dtype).removeprefix("torch.") for dtype in COMPUTE)
         raise TypeError(f"{name} has dtype {str(A.dtype).removeprefix('torch.')}; accepted are {accepted}")
@@ -103,21 +107,19 @@ def clean(A: Tensor, ridge: float) -> Clean:
 def _definiteness(matrix: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
     """Which matrices are positive semidefinite up to rounding, and what to add to their diagonal.
 
-    Covariances computed in the compute dtype have eigenvalues down to about -4 n eps lambda_max.
-    Rounding them to half precision adds eps(half) lambda_max; a matrix that needs this wider
-    tolerance is shifted by it, so that no method meets an eigenvalue it cannot take. Both results
-    have shape (*, 1, 1). ONNX has no factorisation: exported graphs trust their input.
+    A half-precision matrix that needs the tolerance of its dtype, wider than that of the compute dtype, is shifted
+    by it, so that no method meets an eigenvalue it cannot take. Both results have shape (*, 1, 1). ONNX has no
+    factorisation: exported graphs trust their input.
     """
     if torch.onnx.is_in_onnx_export():
         return torch.ones_like(matrix[..., :1, :1], dtype=torch.bool), None
+    n = matrix.shape[-1]
     bound = torch_ops.largest_eigenvalue_bound(matrix)
-    strict = 4 * matrix.shape[-1] * torch.finfo(matrix.dtype).eps
-    definite = _has_factor(matrix, strict * bound)
-    wide = torch.finfo(dtype).eps
-    if wide <= torch.finfo(matrix.dtype).eps:
+    definite = _has_factor(matrix, torch_ops.rounding_tolerance(n, matrix.dtype) * bound)
+    if dtype == matrix.dtype:
         return definite, None
-    wide = wide + strict
-    return definite | _has_factor(matrix, wide * bound), torch.where(definite, 0, wide * bound)
+    shift = torch_ops.rounding_tolerance(n, dtype) * bound
+    return definite | _has_factor(matrix, shift), torch.where(definite, 0, shift)
 
 
 def _has_factor(matrix: Tensor, shift: Tensor) -> Tensor:
@@ -129,5 +131,43 @@ def _has_factor(matrix: Tensor, shift: Tensor) -> Tensor:
 def _placeholder(like: Tensor) -> Tensor:
     """What replaces matrices without a root: well-conditioned, distinct eigenvalues."""
     n = like.shape[-1]
-    steps = torch.arange(n, device=like.device, dtype=like.real.dtype) / n
+    steps = torch.arange(n, device=like.device, dtype=torch_ops.real_dtype(like)) / n
     return torch.diag_embed((1 + steps).to(like.dtype))
+
+
+_SHOWN = 5
+
+
+def require_definite(A: Tensor, ridge: float) -> None:
+    """Raise ValueError naming the matrices that are not finite, not Hermitian or indefinite: ``check=True``.
+
+    The only code that may synchronise with a device.
+    "Not Hermitian" means by more than 4 n eps of the largest entry, in the caller's dtype; "indefinite" that ``sqrtm``
+    would return NaN for the regularised matrix.
+    """
+    if A.numel() == 0:
+        return
+    A = A.detach()
+    _refuse("not finite", ~torch.isfinite(A).all(-1).all(-1))
+    size = A.abs().amax((-2, -1))
+    asymmetry = (A / 2 - torch_ops.adjoint(A) / 2).abs().amax((-2, -1))
+    _refuse("not symmetric (Hermitian)", asymmetry > 2 * A.shape[-1] * torch.finfo(A.dtype).eps * size)
+    _refuse("indefinite", torch.isnan(clean(A, ridge).nan_mask)[..., 0, 0])
+
+
+def _refuse(what: str, bad: Tensor) -> None:
+    if bad.any():
+        raise ValueError(f"A is {what}{_where(bad)}")
+
+
+def _where(bad: Tensor) -> str:
+    if bad.ndim == 0:
+        return ""
+    indices = list(_indices(bad))
+    shown = ", ".join(indices[:_SHOWN]) + (f" and {len(indices) - _SHOWN} more" if len(indices) > _SHOWN else "")
+    return f" in {len(indices)} of {bad.numel()} matrices: {shown}"
+
+
+def _indices(bad: Tensor) -> Iterator[str]:
+    for index in bad.nonzero().tolist():
+        yield str(index[0]) if len(index) == 1 else str(tuple(index))

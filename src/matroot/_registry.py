@@ -68,9 +68,19 @@ def choose_gradient(gradient: str | Gradient) -> Gradient:
 
 
 def require_output(method: Method, output: Output) -> None:
-    """Raise if the method does not know what is output."""
+    """Raise if the method does not compute the output."""
     if output != "sqrt" and not method.has_inverse:
         raise ValueError(f"method '{method.name}' has no inverse root; use another method")
+
+
+def validate(method: str | Method, gradient: str | Gradient | None, output: Output) -> None:
+    """Raise what a call with these arguments would raise, without computing anything."""
+    rule = None if gradient is None else choose_gradient(gradient)
+    if method != "auto":
+        chosen = choose_method(method)
+        require_output(chosen, output)
+        if rule is not None:
+            rule.require(chosen)
 
 
 _T = TypeVar("_T")

@@ -1,7 +1,7 @@
 """Batch-sharded DTensors: every rank works on the matrices it holds."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -13,8 +13,8 @@ def is_sharded(A: Tensor) -> bool:
     return module is not None and isinstance(A, module.DTensor)
 
 
-def on_local_matrices(function: Callable[[Tensor], tuple[Tensor, ...]], A: Tensor) -> tuple[Tensor, ...]:
-    """Apply ``function`` to the local part of a DTensor, keeping its placements."""
+def local_matrices(A: Tensor) -> Tensor:
+    """The matrices of a DTensor that this rank holds; ValueError if a matrix is split over ranks."""
     from torch.distributed.tensor import DTensor, Partial, Shard
 
     assert isinstance(A, DTensor)
@@ -27,11 +27,18 @@ def on_local_matrices(function: Callable[[Tensor], tuple[Tensor, ...]], A: Tenso
                 f"matrices must not be split over ranks, got placements {A.placements} for shape "
                 f"{tuple(A.shape)}; redistribute so that only batch dimensions are sharded"
             )
-    local = A.to_local(grad_placements=A.placements)
+    return A.to_local(grad_placements=A.placements)
+
+
+def sharded_like(A: Tensor, local: Iterable[Tensor]) -> tuple[Tensor, ...]:
+    """Results for the local matrices of a DTensor as DTensors with its placements."""
+    from torch.distributed.tensor import DTensor
+
+    assert isinstance(A, DTensor)
     stride = torch.empty(A.shape, device="meta").stride()  # of a contiguous result, not of A
     return tuple(
         DTensor.from_local(
-            root.contiguous(), A.device_mesh, A.placements, run_check=False, shape=A.shape, stride=stride
+            result.contiguous(), A.device_mesh, A.placements, run_check=False, shape=A.shape, stride=stride
         )
-        for root in function(local)
+        for result in local
     )

@@ -1,11 +1,12 @@
-"""What PyTorch is doing while we are called: compiling, transforming, recording.
+"""What PyTorch is doing during a call: compiling, transforming, recording a graph.
 
 The one place that looks at interpreter state. Everything here is cheap and is
 itself traceable by ``torch.compile``.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -14,8 +15,22 @@ from torch.nn import Parameter
 _dispatch_mode, _PROXY = torch._C._get_dispatch_mode, torch._C._TorchDispatchModeKey.PROXY
 _is_legacy_batched = torch._C._functorch.is_legacy_batchedtensor  # pyright: ignore[reportAttributeAccessIssue]
 
+_T = TypeVar("_T", bound=Callable)
+
 compiling = torch.compiler.is_compiling
 """True while ``torch.compile`` or ``torch.export`` traces the call."""
+
+jit_tracing = torch._C._get_tracing_state
+"""True while ``torch.jit.trace``, or the ONNX exporter built on it, records the call."""
+
+
+def constant_in_traces(function: _T) -> _T:
+    """Mark a function whose result a trace takes as a constant: ``torch.compiler.assume_constant_result``.
+
+    That one imports all of torch._dynamo, 900 modules; what it does is this.
+    """
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function
 
 
 def exporting() -> bool:
@@ -29,7 +44,7 @@ def transforming() -> bool:
     return torch._C._are_functorch_transforms_active()
 
 
-@torch.compiler.assume_constant_result
+@constant_in_traces
 def derivative_order() -> int:
     """How many derivatives the active ``torch.func`` transforms take, a constant of a trace."""
     functorch = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue]
@@ -52,11 +67,14 @@ def forward_mode() -> bool:
 
 
 def is_plain_eager(tensor: Tensor) -> bool:
-    """True for ordinary eager tensors: not traced, transformed, batched or of a subclass."""
+    """True for ordinary eager tensors, whose memory can be read: not traced, transformed, batched, of a subclass or
+    without storage."""
     if compiling() or transforming() or type(tensor) not in (Tensor, Parameter):
         return False
+    if jit_tracing() or _dispatch_mode(_PROXY) is not None:
+        return False
     # Batched gradients (is_grads_batched, vectorize) still use the vmap that predates torch.func.
-    return _dispatch_mode(_PROXY) is None and not _is_legacy_batched(tensor)
+    return not (_is_legacy_batched(tensor) or tensor._is_zerotensor())
 
 
 def is_host_readable(tensor: Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""The derivative rule.
+"""Roots by ordinary operations, and the derivative rule.
 
 Let S = A^(1/2), R = A^(-1/2), all matrices Hermitian, <X, Y> = Re tr(X^H Y), and let L_B be the
 Lyapunov operator L_B[X] = B X + X B, which is self-adjoint. Differentiating S S = A gives
@@ -16,7 +16,7 @@ Adjoints, for upstream gradients G_S and G_R:
     both roots          dA = L_S^-1[G_S - R G_R R]
     inverse root alone  dA = L_R^-1[-R^2 G_R R^2]
 
-The right-hand sides are solved by functions that can be differentiated again (``_lyapunov``), and
+The right-hand sides are solved by functions that can be differentiated again (``lyapunov``), and
 they are written in terms of the *outputs* S and R, so that a second derivative reaches A through
 them: any order follows.
 
@@ -28,7 +28,17 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from .._tracing import autocast_disabled, compiling, derivative_order, inside_jvp, needs_grad, transforming
+from .._inputs import clean
+from .._tracing import (
+    autocast_disabled,
+    compiling,
+    derivative_order,
+    exporting,
+    inside_jvp,
+    jit_tracing,
+    needs_grad,
+    transforming,
+)
 from ..backends import torch_ops
 from ..gradients import Exact, Gradient, Unrolled
 from ..gradients._base import ImplicitGradient, SpectralGradient, apply_in_eigenbasis
@@ -38,17 +48,29 @@ from ..methods.eigen import clamp_eigenvalues
 from .lyapunov import inverse_lyapunov, lyapunov, sandwich
 
 
-def differentiable_roots(
+def roots_by_torch_ops(
+    A: Tensor, ridge: float, method: Method, gradient: Gradient, output: Output
+) -> tuple[Tensor, ...]:
+    """The roots asked for of the caller's matrices: clean, evaluate, restore."""
+    with autocast_disabled(A):
+        cleaned = clean(A, ridge)
+        found = _differentiable_roots(cleaned.matrix, cleaned.scale, method, gradient, output)
+        return tuple(cleaned.restore(root, inverse) for root, inverse in zip(found, is_inverse(output), strict=True))
+
+
+def _differentiable_roots(
     A: Tensor, scale: Tensor, method: Method, gradient: Gradient, output: Output
 ) -> tuple[Tensor, ...]:
-    """The output roots of a clean matrix, carrying the chosen derivative.
+    """The roots of a clean matrix, carrying the chosen derivative.
 
     ``scale`` is what the caller's matrix was divided by, for rules that are not scale-free.
     """
-    if isinstance(gradient, Unrolled) or not needs_grad(A):
+    traced = jit_tracing() and not exporting()
+    if isinstance(gradient, Unrolled) or not (traced or needs_grad(A)):
         outputs = method.evaluate(A, output)
-    elif compiling() and transforming():
-        # torch.compile drops a Function's backward inside torch.func up to torch 2.13.
+    elif traced or (compiling() and transforming()):
+        # A trace records no Function, and is the same whether or not its input needs a gradient. torch.compile drops a
+        # Function's backward inside torch.func up to torch 2.13.
         return _expanded_roots(A, scale, method, gradient, output)
     else:
         rule = _Roots if compiling() else _RootsWithForwardMode
@@ -158,7 +180,7 @@ def _expanded_roots(A, scale, method: Method, gradient: Gradient, output: Output
     if output == "invsqrt":
         N = torch_ops.product(B0, B0)
         D = sandwich(N, sandwich(D, N) - D)
-    solver = gradient if gradient.linear else Exact()
+    solver = gradient if gradient.linear and not gradient.needs_both else Exact()
     E = solver.solve(B0, D, spectrum)
     B = B0 + E - solver.solve(B0, torch_ops.product(E, E), spectrum)
     if output != "both":

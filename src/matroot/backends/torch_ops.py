@@ -1,6 +1,6 @@
-"""Matrix arithmetic in plain PyTorch: traceable, differentiable, full precision.
+"""Matrix arithmetic in ordinary PyTorch operations: traceable, differentiable, full precision.
 
-Every n x n x n operation of the library goes through this file, so that precision
+Every n x n x n operation of methods and gradients goes through this file, so that precision
 is decided in one place: float32 means float32, whatever the process-wide settings
 for TF32 or bfloat16 products say.
 """
@@ -8,21 +8,51 @@ for TF32 or bfloat16 products say.
 import torch
 from torch import Tensor
 
-from .._tracing import needs_grad
+from .._tracing import constant_in_traces, needs_grad
+from ._base import Backend, CallContext
 
 _CUDA_PRODUCTS = torch.backends.cuda.matmul
 _OTHER_PRODUCTS = torch.backends.mkldnn.matmul  # pyright: ignore[reportAttributeAccessIssue]
 _WIDE = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 
 
+_REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
+
+
+class TorchOps(Backend):
+    """Any method with any gradient on any device, one operation after another."""
+
+    name = "torch"
+
+    def why_unsupported(self, context: CallContext, method: object, gradient: object) -> None:
+        return None
+
+
+def real_dtype(matrix: Tensor) -> torch.dtype:
+    """The dtype of its eigenvalues."""
+    return _REAL.get(matrix.dtype, matrix.dtype)
+
+
+def rounding_tolerance(n: int, dtype: torch.dtype) -> float:
+    """How far below zero, relative to the largest, an eigenvalue may lie by rounding alone.
+
+    Covariances computed in float32 or float64 have eigenvalues down to about -4 n eps lambda_max. Rounding one to
+    half precision, which is computed in float32, adds the eps of that.
+    """
+    half = dtype in (torch.float16, torch.bfloat16)
+    rounding = 4 * n * torch.finfo(torch.float32 if half else dtype).eps
+    return rounding + torch.finfo(dtype).eps if half else rounding
+
+
 def adjoint(matrix: Tensor) -> Tensor:
     """Conjugate transpose of the last two dimensions."""
-    return matrix.mH
+    return matrix.mH if matrix.is_complex() else matrix.transpose(-2, -1)
 
 
 def hermitian(matrix: Tensor) -> Tensor:
     """The symmetric (Hermitian) part."""
-    return 0.5 * (matrix + adjoint(matrix))
+    half = 0.5 * matrix  # first, so that no sum overflows
+    return half + adjoint(half)
 
 
 def identity(like: Tensor) -> Tensor:
@@ -50,7 +80,7 @@ def solve_positive(matrix: Tensor, right: Tensor) -> Tensor:
 def eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """Eigenvalues (ascending) and eigenvectors of a Hermitian matrix."""
     values, vectors = torch.linalg.eigh(matrix.to(_dtype_for_derivatives(matrix)))
-    return values.to(matrix.real.dtype), vectors.to(matrix.dtype)
+    return values.to(real_dtype(matrix)), vectors.to(matrix.dtype)
 
 
 def frobenius(matrix: Tensor) -> Tensor:
@@ -65,6 +95,11 @@ def trace(matrix: Tensor) -> Tensor:
     """Real trace per matrix, shape (*, 1, 1)."""
     diagonal = matrix.diagonal(dim1=-2, dim2=-1)
     return (diagonal.real if diagonal.is_complex() else diagonal).sum(-1)[..., None, None]
+
+
+def add_ridge_term(X: Tensor, ridge: float) -> Tensor:
+    """The gradient with respect to A of a function of A + ridge (trace(A)/n) I, given that with respect to the sum."""
+    return X + (ridge / X.shape[-1]) * trace(X) * identity(X) if ridge else X
 
 
 def largest_eigenvalue_bound(matrix: Tensor) -> Tensor:
@@ -82,7 +117,7 @@ def inverse_norm(factor: Tensor) -> Tensor:
     factorisation failed.
     """
     n = factor.shape[-1]
-    signs = torch.cos(torch.arange(n, device=factor.device, dtype=factor.real.dtype).square()).sign()
+    signs = torch.cos(torch.arange(n, device=factor.device, dtype=real_dtype(factor)).square()).sign()
     v = signs[:, None].expand(*factor.shape[:-1], 1).to(factor.dtype)
     growth = torch.linalg.vector_norm(v, dim=-2)
     for _ in range(3):
@@ -102,7 +137,7 @@ def reduced_precision(matrix: Tensor) -> bool:
 
 
 # Traced code takes the answer as a constant; PyTorch traces again when the setting changes.
-@torch.compiler.assume_constant_result
+@constant_in_traces
 def _reduced_on(cuda: bool) -> bool:
     settings = _CUDA_PRODUCTS if cuda else _OTHER_PRODUCTS
     return settings.fp32_precision in ("tf32", "bf16")

@@ -1,4 +1,4 @@
-"""What a gradient is: a frozen description of how the way back is computed."""
+"""What a gradient is: a frozen description of how the backward pass is computed."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar

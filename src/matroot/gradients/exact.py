@@ -14,7 +14,7 @@ from ._base import ImplicitGradient, apply_in_eigenbasis, pairs
 class Exact(ImplicitGradient):
     """X_ij = C_ij/(b_i + b_j) in the eigenbasis of B: what Bartels-Stewart computes.
 
-    No difference of eigenvalues appears, so repeated eigenvalues do no harm. Eigenvalues of
+    No difference of eigenvalues appears, so it is finite at repeated eigenvalues. Eigenvalues of
     B below sqrt(eps) of the largest count as that, so a zero eigenvalue gives a large, finite
     gradient. Uses the decomposition of the forward pass if there is one, or makes its own.
     """

@@ -44,7 +44,7 @@ class Krylov(ImplicitGradient):
     def solve(self, B: Tensor, C: Tensor, known: tuple[Tensor, ...]) -> Tensor:
         (inverse,) = known
         tolerance = 4 * torch.finfo(B.dtype).eps if self.tolerance is None else self.tolerance
-        iterations = self.iterations or (64 if B.real.dtype == torch.float64 else 14)
+        iterations = self.iterations or (64 if torch_ops.real_dtype(B) == torch.float64 else 14)
         mu = torch.sqrt(torch_ops.frobenius(B) / torch_ops.frobenius(inverse))
         right = C / mu + mu * torch_ops.hermitian(torch_ops.product(torch_ops.product(inverse, C), inverse))
         return solve(B / mu + mu * inverse, right, iterations, tolerance)

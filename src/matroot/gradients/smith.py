@@ -48,7 +48,7 @@ class Smith(ImplicitGradient):
         right = C + torch_ops.product(torch_ops.product(scaled, C), scaled)
         X = (2 * p / mu) * torch_ops.product(torch_ops.product(K, right), K)
         F = eye - 2 * p * K
-        rounds = self.rounds or (10 if B.real.dtype == torch.float64 else 7)
+        rounds = self.rounds or (10 if torch_ops.real_dtype(B) == torch.float64 else 7)
         for _ in range(rounds - 1):
             X = X + torch_ops.product(torch_ops.product(F, X), F)
             F = torch_ops.product(F, F)

@@ -8,7 +8,7 @@ from ._base import Gradient
 
 @dataclass(frozen=True)
 class Unrolled(Gradient):
-    """No rule of our own: autograd walks back through every operation of the method.
+    """No rule of our own: autograd differentiates every operation of the method.
 
     The only gradient that is consistent with a truncated method, and the one that keeps every
     intermediate matrix. With ``Eigen`` it is plain differentiation through
@@ -21,5 +21,5 @@ class Unrolled(Gradient):
         if not method.unrolls:
             raise ValueError(
                 f"gradient 'unrolled' would differentiate the approximation error of method '{method.name}', "
-                f"not the root; use gradient='{method.gradient_name}'"
+                f"not the root; use gradient='{method.gradient_names[-1]}'"
             )

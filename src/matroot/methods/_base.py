@@ -18,8 +18,8 @@ class Method(ABC):
     """
 
     name: ClassVar[str]
-    gradient_name: ClassVar[str]
-    """Name of the gradient used when the caller chooses none."""
+    gradient_names: ClassVar[tuple[str, ...]]
+    """The gradient used when the caller chooses none: the first that a fused backend supports, else the last."""
     has_inverse: ClassVar[bool] = True
     """Whether the method knows an inverse root."""
     is_root: ClassVar[bool] = True
@@ -31,7 +31,7 @@ class Method(ABC):
 
     @abstractmethod
     def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:
-        """The output roots in the order (sqrt, invsqrt), then the spectrum if ``spectral``."""
+        """The roots in the order (sqrt, invsqrt), then the spectrum if ``spectral``."""
 
 
 def require_count(owner: object, field: str) -> None:

@@ -21,7 +21,7 @@ class Eigen(Method):
     """
 
     name = "eigen"
-    gradient_name = "exact"
+    gradient_names = ("exact",)
     spectral = True
 
     def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from .._tracing import constant_in_traces
 from ..backends import torch_ops
 from ._base import Method, Output, require_positive, select
 
@@ -51,7 +52,7 @@ class Minimax(Method):
     """
 
     name = "minimax"
-    gradient_name = "krylov"
+    gradient_names = ("smith", "krylov")
     unrolls = False  # that would differentiate the ripple of the polynomials
 
     tolerance: float | None = None
@@ -67,7 +68,7 @@ class Minimax(Method):
         square = torch_ops.product(A, A)
         theta = _scale(A.detach(), square.detach())  # the converged roots do not depend on it
         X, square = A / theta, square / theta**2
-        schedules = schedules_for(A.real.dtype, self.tolerance)
+        schedules = schedules_for(torch_ops.real_dtype(A), self.tolerance)
         if torch.onnx.is_in_onnx_export():
             steps = schedules[-1].steps
         else:
@@ -85,7 +86,7 @@ class Minimax(Method):
         return tuple(scale * root for scale, root in zip(scales, roots, strict=True))
 
 
-@torch.compiler.assume_constant_result
+@constant_in_traces
 def schedules_for(dtype: torch.dtype, tolerance: float | None = None) -> list[Schedule]:
     """Schedules for ascending condition numbers: the loosest that are good enough, or the dtype's own."""
     floor = 1e-15 if dtype == torch.float64 else 1e-7
@@ -152,7 +153,7 @@ def _estimate_condition(X: Tensor, most: float) -> tuple[Tensor, Tensor]:
     regular = (info == 0) & (condition <= 2 * most)
     _, info = torch.linalg.cholesky_ex(X + 4 * eps * torch_ops.identity(X))
     shift = torch.where(regular, 0.0, torch.where(info == 0, 4 * eps, 4 * n * eps))
-    return torch.where(regular, condition, torch.inf), shift.to(X.real.dtype)[..., None, None]
+    return torch.where(regular, condition, torch.inf), shift.to(torch_ops.real_dtype(X))[..., None, None]
 
 
 def _steps_by_matrix(condition: Tensor, schedules: Sequence[Schedule]) -> list[tuple[Tensor, ...]]:
@@ -170,7 +171,8 @@ def _steps_by_matrix(condition: Tensor, schedules: Sequence[Schedule]) -> list[t
     place = torch.zeros_like(condition, dtype=torch.int64)
     for schedule in schedules[:-1]:
         place = place + ~(condition <= schedule.condition)
-    chosen = table[place][..., None, None]
+    # Indexing by a tensor without dimensions would read its value.
+    chosen = table.index_select(0, place.reshape(-1)).reshape(*place.shape, most, 5, 1, 1)
     return [tuple(chosen[..., step, k, :, :] for k in range(5)) for step in range(most)]
 
 

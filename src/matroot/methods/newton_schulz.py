@@ -26,7 +26,7 @@ class NewtonSchulz(Method):
     """
 
     name = "newton-schulz"
-    gradient_name = "unrolled"
+    gradient_names = ("unrolled",)
 
     iterations: int = 5
     form: Literal["coupled", "single"] = "coupled"

@@ -8,6 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from .._tracing import constant_in_traces
 from ..backends import torch_ops
 from ..coefficients import pade_in_x
 from ._base import Method, Output, require_choice, require_count
@@ -33,7 +34,7 @@ class Pade(Method):
     """
 
     name = "pade"
-    gradient_name = "lyapunov"
+    gradient_names = ("lyapunov",)
 
     degree: int = 5
     form: Literal["polynomial", "partial-fractions"] | None = None
@@ -90,7 +91,7 @@ def poles(degree: int, inverse: bool) -> list[float]:
 
 
 # As in Taylor: a constant for torch.compile.
-@torch.compiler.assume_constant_result
+@constant_in_traces
 def _fraction(degree: int) -> list[list[float]]:
     """Numerator and denominator."""
     return [[float(c) for c in polynomial] for polynomial in pade_in_x(degree)]

@@ -21,7 +21,7 @@ class PowerIteration(Method):
     """
 
     name = "power-iteration"
-    gradient_name = "unrolled"
+    gradient_names = ("unrolled",)
     has_inverse = False
     is_root = False
 
@@ -32,7 +32,7 @@ class PowerIteration(Method):
 
     def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:
         # cos(1), cos(2), ...: fixed, and in no special position to structured matrices.
-        count = torch.arange(1, A.shape[-1] + 1, device=A.device, dtype=A.real.dtype)
+        count = torch.arange(1, A.shape[-1] + 1, device=A.device, dtype=torch_ops.real_dtype(A))
         u = torch.cos(count).to(A.dtype)[:, None]
         for _ in range(self.iterations):
             u = torch_ops.product(A, u)

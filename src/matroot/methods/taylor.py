@@ -6,6 +6,7 @@ from operator import index
 import torch
 from torch import Tensor
 
+from .._tracing import constant_in_traces
 from ..backends import torch_ops
 from ..coefficients import taylor
 from ._base import Method, Output, is_inverse, require_count, select
@@ -25,7 +26,7 @@ class Taylor(Method):
     """
 
     name = "taylor"
-    gradient_name = "lyapunov"
+    gradient_names = ("lyapunov",)
 
     degree: int = 11
 
@@ -42,6 +43,6 @@ class Taylor(Method):
 
 # Rational arithmetic is not for tracing. The callers' ``index`` pins a degree that torch.compile
 # would otherwise make symbolic.
-@torch.compiler.assume_constant_result
+@constant_in_traces
 def _series(degree: int, inverse: bool) -> list[float]:
     return [float(c) for c in taylor(degree, inverse)]

@@ -1,8 +1,8 @@
-"""The compiled code of backends/native: every instruction set, any layout, and what happens without it."""
+"""The compiled code: every instruction set, any place in memory and layout, and what happens without it."""
 
 import shutil
 import sys
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -52,31 +52,107 @@ def test_the_installation_has_it():
     assert compiled.available()
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-@pytest.mark.parametrize("instructions", INSTRUCTIONS)
-def test_every_instruction_set(instructions, library, tmp_path):
-    needed = INSTRUCTIONS[instructions]
-    if needed is not None and needed not in flags():
-        pytest.skip(f"this processor has no {instructions}")
+@pytest.fixture(scope="module")
+def compiled_for(tmp_path_factory):
+    """The path of the library for one instruction set, compiled when first asked for."""
     sys.path.insert(0, str(ROOT))
     try:
         from hatch_build import SOURCES, compile_library
     finally:
         sys.path.pop(0)
-    path = tmp_path / "library.so"
-    compile_library(ROOT / SOURCES / "roots.c", path, f"-DBEST(f)=f##_{instructions}")
-    library(path)
-    for dtype in (torch.float32, torch.float64):
-        eps = torch.finfo(dtype).eps
-        # Sizes around the tiles of all of them.
-        for n in (1, 3, 4, 5, 8, 15, 16, 17, 24, 31, 33, 47, 48, 50, 64, 65, 80, 100, 128, 130):
-            A = with_eigenvalues(spectrum("log", n, 30.0)).to(dtype)[None]
-            G, H = random_like(A), random_like(A, 2)
-            S, R = roots(A)
-            assert error(S, exact_root(A)) < 20 * eps
-            assert error(R, exact_inverse_root(A)) < 40 * eps
-            true = exact_gradient(A, G) + exact_gradient(A, H, inverse=True)
-            assert error(compiled.solve(S, R, G, H, 0.0), true) < 200 * eps
+
+    @cache
+    def build(name):
+        path = tmp_path_factory.mktemp(name) / "library.so"
+        compile_library(ROOT / SOURCES / "roots.c", path, f"-DDISPATCH(f)=f##_{name}")
+        return path
+
+    return build
+
+
+@pytest.fixture(params=INSTRUCTIONS)
+def instructions(request, library, compiled_for):
+    """Every instruction set of this processor."""
+    if shutil.which("cc") is None:
+        pytest.skip("needs a C compiler")
+    needed = INSTRUCTIONS[request.param]
+    if needed is not None and needed not in flags():
+        pytest.skip(f"this processor has no {request.param}")
+    library(compiled_for(request.param))
+
+
+@pytest.mark.usefixtures("instructions")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_every_instruction_set(dtype):
+    """Rounding times what the condition number, 30, and n products allow."""
+    eps = torch.finfo(dtype).eps
+    # Sizes around the tiles of all of them.
+    for n in (1, 3, 4, 5, 8, 15, 16, 17, 24, 31, 33, 47, 48, 50, 64, 65, 80, 100, 128, 130):
+        A = with_eigenvalues(spectrum("log", n, 30.0)).to(dtype)[None]
+        G, H = random_like(A), random_like(A, 2)
+        S, R = roots(A)
+        assert error(S, exact_root(A)) < 20 * eps
+        assert error(R, exact_inverse_root(A)) < 40 * eps
+        true = exact_gradient(A, G) + exact_gradient(A, H, inverse=True)
+        assert error(compiled.solve(S, R, G, H, 0.0), true) < 200 * eps
+
+
+# --- the same bits everywhere --------------------------------------------------------------------
+
+
+def placed(T, offset):
+    """T behind ``offset`` numbers of memory that is aligned to 64 bytes."""
+    view = T.new_zeros(offset + T.numel())[offset:].view(T.shape)
+    assert view.data_ptr() % 64 == offset * T.itemsize % 64
+    return view.copy_(T)
+
+
+def two_spectra(n, dtype):
+    """Matrices of the first schedule and of one that the Cholesky factor chooses."""
+    return torch.stack([with_eigenvalues(spectrum("log", n, kappa)) for kappa in (10.0, 1e5)]).to(dtype)
+
+
+@pytest.mark.usefixtures("instructions")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_same_bits_at_every_alignment(dtype):
+    for n in (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 48, 64, 65, 70):
+        A = two_spectra(n, dtype)
+        G, H = random_like(A), random_like(A, 2)
+        S, R = roots(A, 0.1)
+        X = compiled.solve(S, R, G, H, 0.1)
+        for offset in range(64 // dtype.itemsize):
+            assert all(map(torch.equal, roots(placed(A, offset), 0.1), (S, R)))
+            # Every tensor at an alignment of its own.
+            moved = (placed(T, offset * (2 * k + 1) + k) for k, T in enumerate((S, R, G, H)))
+            assert torch.equal(compiled.solve(*moved, 0.1), X)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_same_bits_in_any_batch(dtype, threads, set_threads):
+    """Alone, and at any position of a batch of any size, in any number of threads."""
+    for n in (1, 5, 16, 33, 70):
+        A = two_spectra(n, dtype)
+        G, H = random_like(A), random_like(A, 2)
+        set_threads(1)
+        alone = []
+        for one in (slice(0, 1), slice(1, 2)):
+            S, R = roots(A[one])
+            alone.append((S, R, compiled.solve(S, R, G[one], H[one], 0.0)))
+        set_threads(threads)
+        for batch in (2, 3, 7, 32):
+            order = torch.arange(batch) % 2
+            S, R = roots(A[order])
+            X = compiled.solve(S, R, G[order], H[order], 0.0)
+            for k in range(batch):
+                assert all(torch.equal(T[k], one[0]) for T, one in zip((S, R, X), alone[k % 2], strict=True))
+
+
+@pytest.fixture
+def set_threads():
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
 
 
 def test_any_layout():

@@ -1,7 +1,8 @@
 """Minimax roots and Smith gradients on the CPU, by the compiled code in roots.c where the installation has it.
 
 The library is built with the package (hatch_build.py) and loaded once. It shares torch's threads: it is linked to
-no OpenMP of its own, but finds the one that torch brought.
+no OpenMP of its own, but finds the one that torch brought. Results of a matrix have the same bits in any batch, at any
+alignment and strides, with any number of threads.
 """
 
 from ctypes import CDLL, c_double, c_int, c_long, c_void_p
@@ -13,71 +14,92 @@ import torch
 from torch import Tensor
 
 from ..._counting import report_products
+from ..._tracing import constant_in_traces
+from ...gradients import Gradient, Krylov, Smith
+from ...methods import Method, Minimax
+from ...methods._base import Output
+from ...methods.minimax import compiled_schedules
+from .. import torch_ops
+from .._base import CallContext, Evaluation, FusedBackend, by_kind, readable, unsupported_pair
 
 LIBRARY = Path(__file__).with_name("_roots.so")
 LARGEST = 512
 """Products are not made for matrices that do not fit the second-level cache."""
-
-
-@torch.compiler.assume_constant_result
-def available() -> bool:
-    """Whether this installation has the compiled code."""
-    return _library() is not None
-
-
-def roots(A: Tensor, ridge: float, table: Tensor, sqrt: bool = True, invsqrt: bool = True) -> tuple[Tensor, Tensor]:
-    """Roots and inverse roots of the symmetric parts of ``A`` (k, n, n), real; one that is not asked for is empty.
-
-    float32 of half types.
-
-    NaN for matrices that hold NaN or Inf or have a clearly negative eigenvalue, zero for zero matrices.
-    ``table`` holds schedules as roots.c describes them, in float64.
-    """
-    n, dtype = A.shape[-1], A.dtype
-    if dtype not in _REAL:
-        A = A.float()
-    S, R = _output(A, sqrt), _output(A, invsqrt)
-    work, threads = _workspace(A)
-    count = _function("roots", A.dtype)(
-        A.data_ptr(), _strides(A), _pointer(S), _pointer(R), A.shape[0], n, ridge, _widest(n, dtype),
-        table.data_ptr(), table.shape[0], work.data_ptr(), threads,
-    )  # fmt: skip
-    report_products(count, A.shape[0])
-    return S, R
-
-
-def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: float) -> Tensor:
-    """X with S X + X S = GS - R GR R and the ridge's share, for contiguous S and R (k, n, n).
-
-    Symmetric parts of the G's count, and not both may be None.
-    """
-    n, out = S.shape[-1], torch.empty_like(S)
-    work, threads = _workspace(S)
-    count = _function("solve", S.dtype)(
-        S.data_ptr(), R.data_ptr(), _pointer(GS), _strides(GS), _pointer(GR), _strides(GR), out.data_ptr(),
-        S.shape[0], n, ridge, work.data_ptr(), threads,
-    )  # fmt: skip
-    report_products(count, S.shape[0])
-    return out
-
-
-@cache
-def _widest(n: int, dtype: torch.dtype) -> float:
-    """Eigenvalues negative by the rounding of the caller's dtype count as zero."""
-    computed = dtype if dtype in _REAL else torch.float32
-    return 4 * n * torch.finfo(computed).eps + (torch.finfo(dtype).eps if dtype != computed else 0.0)
-
-
 _REAL = {torch.float32: "float", torch.float64: "double"}
+
+
+class Compiled(FusedBackend):
+    """``Minimax`` with ``Smith``, real; its roots with ``Krylov`` too."""
+
+    name = "compiled"
+    device_type = "cpu"
+
+    def why_unsupported_here(self, context: CallContext, method: Method, gradient: Gradient) -> str | None:
+        if method != Minimax() or not (gradient == Smith() or isinstance(gradient, Krylov)):
+            pair = unsupported_pair(method, gradient)
+            return f"no compiled code for {pair}, only for 'minimax' with 'smith' or 'krylov'"
+        if context.dtype.is_complex:
+            return "compiled code is for real matrices"
+        if context.n > LARGEST:
+            return f"matrices of size {context.n} are larger than {LARGEST}"
+        if context.traced and not isinstance(gradient, Smith):
+            return "inside torch.compile only with gradient 'smith'"
+        return unavailable_reason()
+
+    def solves(self, gradient: Gradient) -> bool:
+        return isinstance(gradient, Smith)
+
+    def roots(self, A: Tensor, ridge: float, method: Method, output: Output) -> Evaluation:
+        n, dtype = A.shape[-1], A.dtype
+        A = A.resolve_neg() if dtype in _REAL else A.float()
+        S, R = _output(A, output != "invsqrt"), _output(A, output != "sqrt")
+        table = compiled_schedules(A.dtype)
+        work, threads = _workspace(A)
+        count = _function("roots", A.dtype)(
+            A.data_ptr(), _strides(A), _pointer(S), _pointer(R), A.shape[0], n, ridge, _max_shift(n, dtype),
+            table.data_ptr(), table.shape[0], work.data_ptr(), threads,
+        )  # fmt: skip
+        report_products(count, A.shape[0])
+        return Evaluation(tuple([root for root in (S, R) if root is not None]))
+
+    def solve(
+        self,
+        saved: tuple[Tensor, ...],
+        cotangents: tuple[Tensor | None, ...],
+        ridge: float,
+        gradient: Gradient,
+        output: Output,
+    ) -> Tensor:
+        dtype = torch.promote_types(saved[0].dtype, torch.float32)
+        S, R = (readable(T, dtype) for T in saved)
+        GS, GR = (None if G is None else G.resolve_neg().to(dtype) for G in by_kind(cotangents, output))
+        X = torch.empty_like(S)
+        work, threads = _workspace(S)
+        count = _function("solve", dtype)(
+            S.data_ptr(), R.data_ptr(), _pointer(GS), _strides(GS), _pointer(GR), _strides(GR), X.data_ptr(),
+            S.shape[0], S.shape[-1], ridge, work.data_ptr(), threads,
+        )  # fmt: skip
+        report_products(count, S.shape[0])
+        return X
+
+
+@constant_in_traces
+def unavailable_reason() -> str | None:
+    """Why this installation has no compiled code to run, in words; None if it has."""
+    library = _library()
+    return library if isinstance(library, str) else None
 
 
 @cache
 def _library() -> Any:
+    """The library, or why there is none."""
+    if not LIBRARY.exists():
+        return "this installation has no compiled code: there was no C compiler when it was built"
     try:
         library = CDLL(str(LIBRARY))
-    except OSError:
-        return None
-    library.matroot_workspace.argtypes, library.matroot_workspace.restype = [c_long], c_long
+        library.matroot_workspace.argtypes, library.matroot_workspace.restype = [c_long], c_long
+    except (OSError, AttributeError) as error:
+        return f"the compiled code of this installation cannot be loaded: {error}"
     return library
 
 
@@ -90,14 +112,18 @@ def _function(name: str, dtype: torch.dtype) -> Any:
     return function
 
 
+_max_shift = cache(torch_ops.rounding_tolerance)
+"""The last shift to try on a matrix that is not positive definite, relative to a bound of its largest eigenvalue."""
+
+
 def _workspace(A: Tensor) -> tuple[Tensor, int]:
     """Memory for as many threads as there is work for, and their number."""
     threads = min(torch.get_num_threads(), A.shape[0])
-    return torch.empty(threads * _library().matroot_workspace(A.shape[-1]), dtype=A.dtype), threads
+    return A.new_empty(threads * _library().matroot_workspace(A.shape[-1])), threads
 
 
-def _output(A: Tensor, asked: bool) -> Tensor:
-    return torch.empty_like(A, memory_format=torch.contiguous_format) if asked else A.new_empty(0)
+def _output(A: Tensor, asked: bool) -> Tensor | None:
+    return torch.empty_like(A, memory_format=torch.contiguous_format) if asked else None
 
 
 def _strides(A: Tensor | None) -> Any:
@@ -105,4 +131,4 @@ def _strides(A: Tensor | None) -> Any:
 
 
 def _pointer(A: Tensor | None) -> int | None:
-    return None if A is None or A.numel() == 0 else A.data_ptr()
+    return None if A is None else A.data_ptr()

@@ -1,51 +1,111 @@
-"""Roots and gradients by eigendecomposition on the CPU: one chunk of real matrices, in few operations.
+"""Eigendecompositions of real matrices on the CPU: a part of the batch at a time, in few operations.
 
-For one small matrix the operations around the decomposition take longer than the decomposition.
+For one small matrix the operations around the decomposition take longer than the decomposition. Bits depend on where
+in memory a matrix lies, as those of LAPACK do; results agree to rounding.
 """
 
-from collections.abc import Iterator
+import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import torch
 from torch import Tensor
 
-# Elements of a chunk, so that what is made of it stays in cache.
-_CHUNK = 1 << 18
-# Below this many elements a thread has less to do than to wait for.
+from ..._tracing import autocast_disabled
+from ...gradients import Exact, Gradient
+from ...methods import Eigen, Method
+from ...methods._base import Output, is_inverse
+from ...methods.eigen import clamp_eigenvalues
+from .. import torch_ops
+from .._base import CallContext, Evaluation, FusedBackend, by_kind, unsupported_pair
+from .chunks import cache_sized_slices
+
 _WORTHWHILE = 1 << 15
+"""Below this many elements a thread has less to do than to wait for."""
+_OWN_THREADS = 64
+"""From this size on LAPACK uses its own threads well."""
 
 
-def chunks(matrices: int, n: int) -> Iterator[slice]:
-    """Slices of a batch of n x n matrices, each small enough for the cache."""
-    size = max(1, (_CHUNK if n <= 128 else 4 * _CHUNK) // (n * n))  # of large matrices not even one stays in cache
-    return (slice(start, min(start + size, matrices)) for start in range(0, matrices, size))
+class Lapack(FusedBackend):
+    """``Eigen`` with ``Exact`` for float32 and float64."""
+
+    name = "lapack"
+    device_type = "cpu"
+
+    def why_unsupported_here(self, context: CallContext, method: Method, gradient: Gradient) -> str | None:
+        if method != Eigen() or gradient != Exact():
+            return f"it computes 'eigen' with 'exact', not {unsupported_pair(method, gradient)}"
+        if context.dtype not in (torch.float32, torch.float64):
+            return "it computes in float32 and float64 only"
+        if context.traced:
+            return "not inside torch.compile"
+        return "the process-wide precision of products is reduced" if context.reduced_precision else None
+
+    def roots(self, A: Tensor, ridge: float, method: Method, output: Output) -> Evaluation:
+        whole: list[Tensor] = []
+        with autocast_disabled(A):
+            for part in cache_sized_slices(len(A), A.shape[-1]):
+                pieces = _evaluate(A[part], ridge, output)
+                if len(pieces[0]) == len(A):
+                    whole = [*pieces]
+                    break
+                whole = whole or [piece.new_empty(len(A), *piece.shape[1:]) for piece in pieces]
+                for target, piece in zip(whole, pieces, strict=True):
+                    target[part] = piece
+        values, vectors, deferred, *roots = whole
+        return Evaluation(tuple(roots), (values, vectors), deferred)
+
+    def solve(
+        self,
+        saved: tuple[Tensor, ...],
+        cotangents: tuple[Tensor | None, ...],
+        ridge: float,
+        gradient: Gradient,
+        output: Output,
+    ) -> Tensor:
+        values, vectors = saved[-2:]
+        GS, GR = by_kind(cotangents, output)
+        X = torch.empty_like(vectors, memory_format=torch.contiguous_format)
+        with autocast_disabled(X):
+            for part in cache_sized_slices(*X.shape[:2]):
+                S, R = (None if G is None else G[part] for G in (GS, GR))
+                X[part] = solve_in_eigenbasis(clamp_eigenvalues(values[part]), vectors[part], S, R)
+            return torch_ops.add_ridge_term(X, ridge)
+
+
+def _evaluate(A: Tensor, ridge: float, output: Output) -> tuple[Tensor, ...]:
+    values, vectors, deferred = decompose(A, ridge)
+    functions = (
+        torch.rsqrt(clamp_eigenvalues(values)) if inverse else torch.sqrt(values.clamp_min(0))
+        for inverse in is_inverse(output)
+    )
+    return values, vectors, deferred, *(compose(vectors, f) for f in functions)
 
 
 def decompose(A: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Eigenvalues (k, n) and eigenvectors of the symmetric parts of ``A`` (k, n, n); which were refused, (k,).
+    """Eigenvalues (k, n) and eigenvectors of the symmetric parts of ``A`` (k, n, n); which are deferred, (k,).
 
-    Refused are matrices that hold NaN, are zero, very large or very small, or have a clearly negative
+    Deferred are matrices that hold NaN, are zero, very large or very small, or have a clearly negative
     eigenvalue; they get eigenvalues one.
     """
     n = A.shape[-1]
     try:
-        values, vectors = _eigh(_twice(A, ridge))
+        values, vectors = _eigh(_twice_symmetric(A, ridge))
     except torch.linalg.LinAlgError:
-        X = _twice(A, ridge)
+        X = _twice_symmetric(A, ridge)
         unusual = ~torch.isfinite(X).all(-1).all(-1)
-        X[unusual] = torch.eye(n, dtype=A.dtype)
+        X[unusual] = torch_ops.identity(X)
         values, vectors = _eigh(X)
-        values[unusual] = 0  # to be refused below
+        values[unusual] = 0  # to be deferred below
     # Between one over this and this, fourth powers are within the dtype's range.
     limit = torch.finfo(A.dtype).max ** 0.22
-    least, rounding = 1 / limit, -4 * n * torch.finfo(A.dtype).eps
+    least, rounding = 1 / limit, -torch_ops.rounding_tolerance(n, A.dtype)
     ends = torch.stack((values[:, 0], values[:, -1])).tolist()
     usable = [least < high < limit and low > rounding * high for low, high in zip(*ends, strict=True)]
-    refused = ~torch.tensor(usable)
+    deferred = ~torch.tensor(usable, device=A.device)
     if not all(usable):
-        values[refused], vectors[refused] = 1.0, torch.eye(n, dtype=A.dtype)
-    return values.mul_(0.5), vectors, refused
+        values[deferred], vectors[deferred] = 1.0, torch_ops.identity(A)
+    return values.mul_(0.5), vectors, deferred
 
 
 def compose(vectors: Tensor, values: Tensor) -> Tensor:
@@ -54,25 +114,25 @@ def compose(vectors: Tensor, values: Tensor) -> Tensor:
     return half + half.mT
 
 
-def solve(values: Tensor, vectors: Tensor, GS: Tensor | None, GR: Tensor | None) -> Tensor:
+def solve_in_eigenbasis(values: Tensor, vectors: Tensor, GS: Tensor | None, GR: Tensor | None) -> Tensor:
     """X with S X + X S = GS - R GR R, given the eigenvalues, positive, of S^2; symmetric parts of GS and GR count.
 
     In the eigenbasis X_ij = GS_ij/(s_i + s_j) - GR_ij/(s_i s_j (s_i + s_j)).
     """
     s = torch.sqrt(values)
     i, j = s.unsqueeze(-1), s.unsqueeze(-2)
-    inner = torch.zeros((), dtype=s.dtype)
+    inner = s.new_zeros(())
     if GS is not None:
         inner = torch.bmm(vectors.mT, torch.bmm(GS, vectors))
     if GR is not None:
         inner = inner - torch.bmm(vectors.mT, torch.bmm(GR, vectors)).div_(i * j)
     half = torch.bmm(vectors, torch.bmm(inner.div_(i + j), vectors.mT))
-    return half.add(half.mT).mul_(0.5)
+    return half.mul_(0.5).add(half.mT)
 
 
-def _twice(A: Tensor, ridge: float) -> Tensor:
-    """A + A^T with the ridge on it, contiguous: sums over other layouts depend on the batch."""
-    X = torch.add(A, A.mT, out=torch.empty(A.shape, dtype=A.dtype))
+def _twice_symmetric(A: Tensor, ridge: float) -> Tensor:
+    """A + A^T with the ridge on it, contiguous."""
+    X = torch.add(A, A.mT, out=torch.empty(A.shape, dtype=A.dtype, device=A.device))
     if ridge:
         diagonal = X.diagonal(dim1=-2, dim2=-1)
         diagonal.add_(diagonal.sum(-1, keepdim=True), alpha=ridge / A.shape[-1])
@@ -80,22 +140,14 @@ def _twice(A: Tensor, ridge: float) -> Tensor:
 
 
 def _eigh(A: Tensor) -> tuple[Tensor, Tensor]:
-    """``torch.linalg.eigh``, the batch shared out among ``torch.get_num_threads()`` threads.
-
-    How the library underneath uses threads changes the last bits of medium matrices, so whether it may does not
-    depend on the batch. On few cores its own threads do better from n = 64 on, and from n = 256 everywhere.
-    """
-    n, available = A.shape[-1], torch.get_num_threads()
+    """``torch.linalg.eigh``, a batch of small matrices shared out among ``torch.get_num_threads()`` threads."""
+    available = torch.get_num_threads()
     threads = min(available, len(A), A.numel() // _WORTHWHILE)
-    if n >= (64 if available < 4 else 256) or (n < 96 and threads < 2):
+    if threads < 2 or A.shape[-1] >= _OWN_THREADS:
         return torch.linalg.eigh(A)
-    parts = A.tensor_split(max(threads, 1))
-    try:
-        torch.set_num_threads(1)  # for the library, in all threads
-        others = [_pool(available).submit(torch.linalg.eigh, part) for part in parts[1:]]
-        results = [torch.linalg.eigh(parts[0]), *(other.result() for other in others)]
-    finally:
-        torch.set_num_threads(available)
+    parts = A.tensor_split(threads)
+    others = [_pool(available).submit(torch.linalg.eigh, part) for part in parts[1:]]
+    results = [torch.linalg.eigh(parts[0]), *(other.result() for other in others)]
     values, vectors = zip(*results, strict=True)
     return torch.cat(values), torch.cat(vectors)
 
@@ -103,3 +155,7 @@ def _eigh(A: Tensor) -> tuple[Tensor, Tensor]:
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads - 1, "matroot")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork

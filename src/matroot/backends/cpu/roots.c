@@ -1,16 +1,17 @@
 /* Roots of symmetric positive definite matrices and their gradients, one matrix after another on every core.
 
    What the rest of the package does with whole batches is done here with a matrix that never leaves the nearest
-   caches. Every decision is made for that matrix alone, so results do not depend on the rest of the batch, nor on
-   the number of threads. Called through ctypes; nothing here knows of Python. */
+   caches. Every decision is made for that matrix alone, in a workspace of fixed alignment, so its results are the same
+   bits wherever it lies in memory and whatever the batch, its layout and the number of threads. Called through ctypes; nothing here knows of Python. */
 
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
-/* A schedule: what it allows for, what it leaves, its steps. Coefficients ascend, the first step may be short. */
-struct rung {
+/* Steps of the minimax iteration and the spectra they are for. Coefficients ascend, the first step may be short. */
+struct schedule {
     double condition; /* number, the largest */
     double gap;       /* the largest |1 - m| before the last step */
     double error;     /* the largest |1 - sqrt(m)| after it */
@@ -44,12 +45,12 @@ long matroot_workspace(long n) { return 6 * SPACE(n, leading(n)); }
 #define WIDTH 32
 #define ROWS 4
 #include "both_types.h"
-#ifndef BEST /* tests choose for themselves */
-#define BEST(f) (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") ? f##_avx512 \
+#ifndef DISPATCH /* tests name an instruction set */
+#define DISPATCH(f) (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") ? f##_avx512 \
                  : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? f##_avx2 : f##_plain)
 #endif
 #else
-#define BEST(f) f##_plain
+#define DISPATCH(f) f##_plain
 #endif
 #define ISA plain
 #define TARGET
@@ -58,19 +59,21 @@ long matroot_workspace(long n) { return 6 * SPACE(n, leading(n)); }
 #include "both_types.h"
 
 /* For each type: `batch` matrices of S and R are contiguous, either may be NULL; strides of A, GS and GR are those of
-   the batch, the row and the column; `widest` is the last shift to try on a singular matrix; `work` holds `threads` workspaces, aligned to 64 bytes. Return the number of
-   products of all matrices together. */
+   the batch, the row and the column; `max_shift`, relative to the largest eigenvalue, is the last that is tried on a
+   singular matrix; `work` holds `threads` workspaces, aligned to 64 bytes. Return the number of products of all
+   matrices together. */
 #define EXPORT(real)                                                                                                   \
     long matroot_roots_##real(const real *A, const long *strides, real *S, real *R, long batch, long n, double ridge,  \
-                              double widest, const struct rung *ladder, int rungs, real *work, int threads) {          \
+                              double max_shift, const struct schedule *schedules, int count, real *work,               \
+                              int threads) {                                                                           \
         long products = 0, ld = leading(n);                                                                            \
-        __typeof__(roots_##real##_plain) *roots = BEST(roots_##real);                                                  \
+        __typeof__(roots_##real##_plain) *roots = DISPATCH(roots_##real);                                              \
         _Pragma("omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : products)")                     \
         for (long k = 0; k < batch; k++) {                                                                             \
-            long count = 0;                                                                                            \
+            long own = 0;                                                                                              \
             roots(n, ld, A + k * strides[0], strides, S ? S + k * n * n : NULL, R ? R + k * n * n : NULL, ridge,       \
-                  widest, ladder, rungs, work + THREAD * matroot_workspace(n), &count);                                \
-            products += count;                                                                                         \
+                  max_shift, schedules, count, work + THREAD * matroot_workspace(n), &own);                            \
+            products += own;                                                                                           \
         }                                                                                                              \
         return products;                                                                                               \
     }                                                                                                                  \
@@ -78,14 +81,14 @@ long matroot_workspace(long n) { return 6 * SPACE(n, leading(n)); }
                               const long *strides_r, real *out, long batch, long n, double ridge, real *work,          \
                               int threads) {                                                                           \
         long products = 0, ld = leading(n);                                                                            \
-        __typeof__(solve_##real##_plain) *solve = BEST(solve_##real);                                                  \
+        __typeof__(solve_##real##_plain) *solve = DISPATCH(solve_##real);                                              \
         _Pragma("omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : products)")                     \
         for (long k = 0; k < batch; k++) {                                                                             \
-            long count = 0;                                                                                            \
+            long own = 0;                                                                                              \
             solve(n, ld, S + k * n * n, R + k * n * n, GS ? GS + k * strides_s[0] : NULL, strides_s,                   \
                   GR ? GR + k * strides_r[0] : NULL, strides_r, out + k * n * n, ridge,                                \
-                  work + THREAD * matroot_workspace(n), &count);                                                       \
-            products += count;                                                                                         \
+                  work + THREAD * matroot_workspace(n), &own);                                                         \
+            products += own;                                                                                           \
         }                                                                                                              \
         return products;                                                                                               \
     }

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..._tracing import constant_in_traces
 from .launch import launch_known
 from .tables import Schedules, coefficients
 
@@ -18,7 +19,7 @@ _ON_CHIP = 64
 """Matrices of this size still fit on chip, one a program; larger ones are several programs' work."""
 
 
-@torch.compiler.assume_constant_result
+@constant_in_traces
 @cache
 def missing(device: torch.device) -> str | None:
     """What kernels lack on a CUDA device, in words: Triton, NVIDIA's instructions, or tensor cores for bfloat16."""

@@ -1,5 +1,6 @@
 """``matroot report``: result files of ``matroot bench`` as one page that works from disk."""
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,28 +13,34 @@ from .results import read as read
 
 
 def write(paths: Sequence[Path], out: Path) -> int:
-    """Write the page of all files that can be read; returns the exit status, 1 when a file or the page failed."""
-    found, status = [], 0
+    """Write the page of all files that can be read, and print its path.
+
+    Returns the exit status: 0; 1 if a result file cannot be read, or the page or its path cannot be written;
+    2 if the page would replace a result file.
+    """
+    if any(_same_file(path, out) for path in paths):
+        return _fail(f"{out}: the page would replace a result file", status=2)
+    results, status = [], 0
     for path in dict.fromkeys(paths):
-        if _same_file(path, out):
-            print(f"matroot report: {out}: the page would replace a result file", file=sys.stderr)
-            return 2
         try:
-            found.append(read(path))
+            results.append(read(path))
         except ResultError as error:
-            print(f"matroot report: {error}", file=sys.stderr)
-            status = 1
-    if not found:
-        print("matroot report: no file to report", file=sys.stderr)
-        return 1
+            status = _fail(str(error))
+    if not results:
+        return _fail("no file to report")
     try:
-        # JSON may spell halves of characters, which UTF-8 has no bytes for.
-        write_whole(out, page(found).encode("utf-8", "replace"))
+        # JSON may contain lone surrogates, which UTF-8 cannot encode.
+        _write_page(out, page(results).encode("utf-8", "replace"))
     except OSError as error:
-        print(f"matroot report: {out}: {error.strerror or error}", file=sys.stderr)
-        return 1
-    print(out)
-    return status
+        return _fail(f"{out}: {error.strerror or error}")
+    return _print_path(out) or status
+
+
+def _write_page(out: Path, data: bytes) -> None:
+    """Replace a regular file or make one; what a link points to is replaced, not the link."""
+    if out.exists() and not out.is_file():
+        raise OSError("not a regular file")
+    write_whole(Path(os.path.realpath(out)), data)
 
 
 def _same_file(path: Path, out: Path) -> bool:
@@ -41,3 +48,20 @@ def _same_file(path: Path, out: Path) -> bool:
         return out.samefile(path)
     except OSError:
         return False
+
+
+def _print_path(out: Path) -> int:
+    """Print the path, with escapes for characters that standard output cannot encode; returns the exit status."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        print(str(out).encode(encoding, "backslashreplace").decode(encoding), flush=True)
+    except OSError as error:
+        # The interpreter flushes standard output once more when it ends, and would complain again.
+        sys.stdout = None
+        return _fail(f"{out} is written, but standard output is not: {error.strerror or error}")
+    return 0
+
+
+def _fail(message: str, status: int = 1) -> int:
+    print(f"matroot report: {message}", file=sys.stderr)
+    return status

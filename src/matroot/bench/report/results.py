@@ -31,6 +31,11 @@ class Case:
         median = (self.milliseconds or {}).get("median")
         return median if median is not None and median > 1e-12 else None
 
+    @property
+    def is_inverse(self) -> bool:
+        """Whether the inverse root was measured, in suites that measure both."""
+        return bool(self.parameters.get("inverse"))
+
     def error(self, *names: str) -> float | None:
         """The first of some errors that was measured."""
         return next((e for name in names if (e := self.errors.get(name)) is not None), None)
@@ -71,18 +76,37 @@ def read(path: Path) -> Results:
 
 
 def named(files: Sequence[Results]) -> list[Results]:
-    """The same with names that tell them apart: device and dtype, and the file where that is not enough."""
+    """The same with names that tell them apart: device and dtype, then the file name, then a number."""
     names = [f"{one.device}, {one.settings['dtype']}" for one in files]
-    found = []
-    for one, name in zip(files, names, strict=True):
-        found.append(replace(one, name=name if names.count(name) == 1 else f"{name} ({one.path.name})"))
-    # The same file name in two folders.
-    again = [one.name for one in found]
-    return [
-        replace(one, name=f"{one.name} #{k}") if again.count(one.name) > 1 else one for k, one in enumerate(found, 1)
+    names = [
+        name if names.count(name) == 1 else f"{name} ({one.path.name})" for name, one in zip(names, files, strict=True)
     ]
+    names = [name if names.count(name) == 1 else f"{name} #{k}" for k, name in enumerate(names, 1)]
+    return [replace(one, name=name) for one, name in zip(files, names, strict=True)]
 
 
 def suites(files: Iterable[Results]) -> list[str]:
     """Names of the suites in some files, in order of appearance."""
     return list(dict.fromkeys(case.suite for one in files for case in one.cases))
+
+
+def case_names(suite: str, files: Iterable[Results]) -> list[str]:
+    """Names of the cases of a suite in any of the files."""
+    return list(dict.fromkeys(case.case for one in files for case in one.suite(suite)))
+
+
+def find(cases: Iterable[Case], contestant: str, **parameters: object) -> Case | None:
+    """The first case of a contestant with these parameters."""
+    return next(
+        (
+            case
+            for case in cases
+            if case.contestant == contestant and all(case.parameters.get(k) == v for k, v in parameters.items())
+        ),
+        None,
+    )
+
+
+def find_decomposition(cases: Sequence[Case], **parameters: object) -> Case | None:
+    """``eigh``, which has the exact gradient, or else the preset ``svd``."""
+    return find(cases, "eigh", **parameters) or find(cases, "svd", **parameters)

@@ -1,10 +1,11 @@
-"""What each suite is called, what the paper says about it, and what is drawn of it."""
+"""What each suite is called, what the paper says about it, and its figures."""
 
 from dataclasses import dataclass
 
-from .pictures import Picture, approximants, by_contestant, curves, gain, inverse, work
+from .figures import Figure
 from .plots import Axis
 from .results import SINGULAR
+from .series import approximants, by_contestant, curves, is_inverse, is_root, multiplications, speedup
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,7 @@ class Section:
     paper: str | None = None
     paper_numbers: tuple[tuple[str, ...], ...] = ()
     """Head and rows of a table of the paper, its times measured on a Tesla K40."""
-    pictures: tuple[Picture, ...] = ()
+    figures: tuple[Figure, ...] = ()
 
 
 MS = Axis("milliseconds")
@@ -27,7 +28,7 @@ SECTIONS = {
         "Forward and backward of the root, for many shapes: how many times as long another solver takes. Above 1 the"
         " default is faster.",
         "The method of the paper, MPA-Lya, is faster than SVD at every batch size and in every dimension.",
-        pictures=(Picture("Time of others over time of the default", WORK, Axis("times as long"), gain),),
+        figures=(Figure("Time of others over time of the default", WORK, Axis("times as long"), speedup),),
     ),
     "accuracy": Section(
         "Accuracy",
@@ -36,15 +37,15 @@ SECTIONS = {
         " matrices have no condition number and are not drawn.",
         "SVD is accurate by default. MPA-Lya is always closer than Newton-Schulz; on very ill-conditioned matrices its"
         " linear system may round so that Newton-Schulz is slightly ahead.",
-        pictures=tuple(
-            Picture(
+        figures=tuple(
+            Figure(
                 f"Error of the {what} against the condition number",
                 Axis("condition number"),
                 ERROR,
                 by_contestant(
                     lambda c, kind=kind: (c.parameters.get("condition"), c.error(kind)),
                     lambda c: c.parameters.get("spectrum") != SINGULAR,
-                    worst=True,
+                    largest=True,
                 ),
             )
             for kind, what in (("root", "root"), ("root_gradient", "gradient"))
@@ -55,14 +56,14 @@ SECTIONS = {
         "How far the approximants are from \u221a(1\u2212z) for |z| < 1.",
         "The Padé approximants are closer than Newton-Schulz and the Taylor polynomial for every z; near z = 1, where"
         " the error of these is larger, they are still reasonable.",
-        pictures=(
-            Picture(
+        figures=(
+            Figure(
                 "√(1-z) and approximants",
                 Axis("z", log=False),
                 Axis("value", log=False),
                 approximants,
             ),
-            Picture("Error on |z| < 1", Axis("z", log=False), ERROR, curves()),
+            Figure("Error on |z| < 1", Axis("z", log=False), ERROR, curves()),
         ),
     ),
     "forward": Section(
@@ -71,18 +72,18 @@ SECTIONS = {
         " and to the left is better.",
         "Taylor (MTP) takes the least time, Padé (MPA) slightly more but is closer; the curve of Padé lies below that"
         " of Newton-Schulz everywhere, and Padé is more exact than Newton-Schulz even at degree 8.",
-        pictures=(
-            Picture(
+        figures=(
+            Figure(
                 "Root: mean absolute error against time",
                 MS,
                 ERROR,
-                by_contestant(lambda c: (c.time, c.error("mae")), inverse(False), ordered=False),
+                by_contestant(lambda c: (c.time, c.error("mae")), is_root, ordered=False),
             ),
-            Picture(
+            Figure(
                 "Inverse root: error of whitening against time",
                 MS,
                 ERROR,
-                by_contestant(lambda c: (c.time, c.error("whitening", "mae")), inverse(True), ordered=False),
+                by_contestant(lambda c: (c.time, c.error("whitening", "mae")), is_inverse, ordered=False),
             ),
         ),
     ),
@@ -91,24 +92,24 @@ SECTIONS = {
         "The backward pass alone.",
         "The Lyapunov solver with 8 iterations is faster than Newton-Schulz with 5; the inverse root costs only"
         " marginally more.",
-        pictures=(
-            Picture(
+        figures=(
+            Figure(
                 "Root: time against iterations",
                 Axis("iterations", log=False),
                 MS,
-                by_contestant(lambda c: (c.parameters.get("iterations"), c.time), inverse(False)),
+                by_contestant(lambda c: (c.parameters.get("iterations"), c.time), is_root),
             ),
-            Picture(
+            Figure(
                 "Inverse root: time against iterations",
                 Axis("iterations", log=False),
                 MS,
-                by_contestant(lambda c: (c.parameters.get("iterations"), c.time), inverse(True)),
+                by_contestant(lambda c: (c.parameters.get("iterations"), c.time), is_inverse),
             ),
-            Picture(
+            Figure(
                 "Root: error of the gradient against time",
                 MS,
                 ERROR,
-                by_contestant(lambda c: (c.time, c.error("gradient")), inverse(False), ordered=False),
+                by_contestant(lambda c: (c.time, c.error("gradient")), is_root, ordered=False),
             ),
         ),
     ),
@@ -117,8 +118,8 @@ SECTIONS = {
         "Forward and backward of the root of 64 x 64 matrices; of SciPy, which has no gradient, the root alone.",
         "MPA-Lya and MTP-Lya are faster than Newton-Schulz and SVD at every batch size. At 64, on a Tesla K40: MPA-Lya"
         " 2.58 times as fast as Newton-Schulz and 27.25 times as fast as SVD; MTP-Lya 5.82 and 61.32 times.",
-        pictures=(
-            Picture(
+        figures=(
+            Figure(
                 "Time against batch size",
                 Axis("batch size"),
                 MS,
@@ -131,9 +132,9 @@ SECTIONS = {
         "Forward and backward of the root of four n x n matrices; of SciPy, which has no gradient, the root alone.",
         "MPA-Lya and MTP-Lya are faster than the others in every dimension; below n = 32 Newton-Schulz is not faster"
         " than SVD; MPA-Lya is always closer than Newton-Schulz.",
-        pictures=(
-            Picture("Time against n", Axis("n"), MS, by_contestant(lambda c: (c.parameters.get("n"), c.time))),
-            Picture(
+        figures=(
+            Figure("Time against n", Axis("n"), MS, by_contestant(lambda c: (c.parameters.get("n"), c.time))),
+            Figure(
                 "Error of the root against n",
                 Axis("n"),
                 ERROR,
@@ -153,7 +154,7 @@ SECTIONS = {
             ("IF (implicit)", "4.71", "2.03"),
         ),
         (
-            Picture(
+            Figure(
                 "Memory against time",
                 MS,
                 Axis("megabytes", log=False),
@@ -175,13 +176,13 @@ SECTIONS = {
             ("9", "1.83", "2·10⁻⁷"),
         ),
         (
-            Picture(
+            Figure(
                 "Residual of the root against steps",
                 Axis("steps", log=False),
                 Axis("residual"),
                 curves(lambda case: case.contestant != "lyapunov"),
             ),
-            Picture(
+            Figure(
                 "Lyapunov: ‖B - I‖ against iterations",
                 Axis("iterations", log=False),
                 Axis("‖B - I‖"),
@@ -195,13 +196,13 @@ SECTIONS = {
         "The error falls steadily from [3,3] to [5,5]; [6,6] improves only marginally.",
         (("degree", "milliseconds"), ("[3,3]", "0.80"), ("[4,4]", "0.86"), ("[5,5]", "0.93"), ("[6,6]", "0.98")),
         tuple(
-            Picture(
+            Figure(
                 f"{what}: error against degree",
                 Axis("degree", log=False),
                 ERROR,
-                by_contestant(lambda c: (c.parameters.get("degree"), c.error(*c.errors)), inverse(wanted)),
+                by_contestant(lambda c: (c.parameters.get("degree"), c.error(*c.errors)), keep),
             )
-            for wanted, what in ((False, "Root"), (True, "Inverse root"))
+            for keep, what in ((is_root, "Root"), (is_inverse, "Inverse root"))
         ),
     ),
     "applications": Section(
@@ -218,12 +219,12 @@ SECTIONS = {
             ("256 x 256 x 256 (root)", "2335.56", "164.43", "110.61", ""),
             ("4 x 256 x 256 (both, 10 times)", "445.23", "94.37", "69.23", "40.97"),
         ),
-        pictures=(
-            Picture(
+        figures=(
+            Figure(
                 "Time against size of the problem",
                 WORK,
                 MS,
-                by_contestant(lambda c: (work(c), c.time), joined=False),
+                by_contestant(lambda c: (multiplications(c), c.time), joined=False),
             ),
         ),
     ),

@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from matroot.bench.report import page, read
+from matroot.bench.report import page
 
-from .bench_results import SUITES, document, save
+from .example_results import SUITES, document, load
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium on PATH")
@@ -49,14 +49,15 @@ def browse(tmp_path, *options):
     return subprocess.run([*call, *options], capture_output=True, text=True, timeout=120, encoding="utf-8")
 
 
-@pytest.fixture
-def report(tmp_path):
-    one = read(save(tmp_path / "bench-cpu-float32.json"))
-    two = read(save(tmp_path / "bench-cuda-float32.json", document("cuda", speed=30.0)))
-    return page([one, two])
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    cpu = load(folder, document(), "bench-cpu-float32.json")
+    cuda = load(folder, document("cuda", speed=30.0), "bench-cuda-float32.json")
+    return page([cpu, cuda])
 
 
-def test_plots_are_seen_on_phone_desk_and_paper(tmp_path, report):
+def test_plots_are_visible_on_phone_screen_and_paper(tmp_path, report):
     path = tmp_path / "frames.html"
     # A4 across, less its margins.
     printed = report.replace("@media print", "@media all")
@@ -82,10 +83,10 @@ def test_plots_are_seen_on_phone_desk_and_paper(tmp_path, report):
             assert one["colours"] > 0
 
 
-def test_no_messages_and_a_picture(tmp_path, report):
-    path, picture = tmp_path / "page.html", tmp_path / "page.png"
+def test_no_console_messages_and_a_screenshot_with_content(tmp_path, report):
+    path, screenshot = tmp_path / "page.html", tmp_path / "page.png"
     path.write_text(report, encoding="utf-8")
-    done = browse(tmp_path, "--window-size=1400,2000", f"--screenshot={picture}", path.as_uri())
+    done = browse(tmp_path, "--window-size=1400,2000", f"--screenshot={screenshot}", path.as_uri())
     assert "CONSOLE" not in done.stderr, done.stderr
-    # A blank picture of this size compresses to a few thousand bytes.
-    assert picture.stat().st_size > 50_000
+    # A blank screenshot of this size compresses to a few thousand bytes.
+    assert screenshot.stat().st_size > 50_000

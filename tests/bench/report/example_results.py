@@ -5,6 +5,8 @@ import json
 import math
 import random
 
+from matroot.bench.report import read
+
 SUITES = (
     "scalar forward backward batch dimension schemes residuals pade applications accuracy speed".split()  # noqa: SIM905
 )
@@ -42,6 +44,11 @@ def document(device="cpu", dtype="float32", speed=1.0, seed=0, suites=SUITES, qu
 def save(path, found=None):
     path.write_text(json.dumps(document() if found is None else found))
     return path
+
+
+def load(folder, found, name="file.json"):
+    """A document as ``matroot report`` reads it."""
+    return read(save(folder / name, found))
 
 
 def case(suite, contestant, parameters, time=None, errors=None, values=None, note=None):

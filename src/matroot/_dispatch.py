@@ -1,0 +1,150 @@
+"""Where and how a call runs: its context, the method and gradient of ``"auto"``, the fastest backend."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from torch import Tensor
+
+from ._inputs import require_matrices
+from ._registry import choose_gradient, choose_method
+from ._tracing import compiling, exporting, forward_mode, is_plain_eager, transforming
+from .backends import torch_ops
+from .backends._base import Backend, CallContext, FusedBackend
+from .backends.cpu.compiled import Compiled
+from .backends.cpu.lapack import Lapack
+from .backends.torch_ops import TorchOps
+from .backends.triton.backend import Triton
+from .gradients import Exact, Gradient, Krylov, Smith
+from .methods import Eigen, Method, Minimax
+
+BACKENDS: dict[str, Backend] = {backend.name: backend for backend in (Triton(), Compiled(), Lapack(), TorchOps())}
+"""Fastest first; the last one takes every call."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How roots of a tensor are computed; prints as a sentence."""
+
+    method: Method
+    gradient: Gradient
+    backend: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.method} with gradient {self.gradient} on backend {self.backend}: {self.reason}"
+
+
+def choose(
+    A: Tensor, method: str | Method = "auto", gradient: str | Gradient | None = None, backend: str = "auto"
+) -> Plan:
+    """The plan that ``sqrtm``, ``invsqrtm`` and ``roots`` follow for ``A`` (*, n, n) and these arguments.
+
+    ``"auto"`` looks at device, dtype, n and the number of matrices, never at their values:
+
+    ============================  =====================  ======================
+    where                         n, number of matrices  plan
+    ============================  =====================  ======================
+    CPU, real                     n <= 160, or n <= 256  ``Minimax``, ``Smith``
+                                  and four matrices
+    CPU, otherwise                any                    ``Eigen``, ``Exact``
+    CUDA, real float32 and half   n <= 1024              ``Minimax``, ``Smith``
+    other devices, CUDA otherwise any                    ``Minimax``, ``Krylov``
+    ============================  =====================  ======================
+
+    On the CPU the line is where the measurements in benchmarks/results/solver-crossover-cpu.json cross. Elsewhere
+    ``torch.linalg.eigh`` loops over the batch and synchronises with the host, or does not exist. Inside
+    ``torch.func``, ``torch.export`` and ``torch.jit.trace``, and in an installation without compiled code, the CPU
+    decomposes too. With a gradient other than ``Krylov`` and ``Smith``, ``"auto"`` is ``Eigen`` everywhere. A method
+    named without a gradient takes its own, for ``Minimax`` that of the fastest backend.
+
+    The backend is the fastest that supports the call; one asked for by name that does not is an error that says why:
+
+    ============  =================================================================================================
+    ``torch``     ordinary operations, one after another: everything, everywhere
+    ``lapack``    ``Eigen`` with ``Exact`` on the CPU, float32 and float64
+    ``compiled``  compiled code on the CPU: ``Minimax`` with ``Krylov`` or ``Smith``, real
+    ``triton``    kernels on NVIDIA GPUs, float32 and half types: ``Minimax`` with ``Smith`` up to n = 1024, ``Taylor``,
+                  ``Pade`` and ``NewtonSchulz`` with ``Lyapunov`` up to n = 64
+    ============  =================================================================================================
+
+    >>> print(matroot.choose(torch.eye(64).expand(100, 64, 64)))
+    Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None) on backend compiled: ...
+    """
+    require_matrices(A)
+    context = context_of(A)
+    if context.traced or context.restriction is not None:
+        return _plan(context, method, gradient, backend)
+    try:
+        return _cached_plan(context, method, gradient, backend)
+    except TypeError:  # what the caller gave is not hashable, and not valid either
+        return _plan(context, method, gradient, backend)
+
+
+def context_of(A: Tensor) -> CallContext:
+    """What the plan for ``A`` depends on."""
+    restriction, traced = None, False
+    if not is_plain_eager(A):
+        traced = compiling() and not transforming() and not exporting()
+        restriction = None if traced else "not inside torch.func, torch.export and traces, nor for tensor subclasses"
+    elif forward_mode():
+        restriction = "not in forward mode"
+    reduced = A.is_cpu and torch_ops.reduced_precision(A)
+    return CallContext(A.device, A.dtype, A.shape, restriction, traced, reduced)
+
+
+def _plan(context: CallContext, method: str | Method, gradient: str | Gradient | None, backend: str) -> Plan:
+    if backend != "auto" and backend not in BACKENDS:
+        raise ValueError(f"unknown backend {backend!r}; valid names are {', '.join(('auto', *BACKENDS))}")
+    if method == "auto":
+        chosen, own, reason = _auto(context, backend)
+        if gradient is not None and not isinstance(choose_gradient(gradient), Krylov | Smith):
+            chosen, reason = Eigen(), "exact for every gradient"
+    else:
+        chosen, reason = choose_method(method), "as asked"
+        own = _own_gradient(context, chosen, backend)
+    rule = own if gradient is None else choose_gradient(gradient)
+    rule.require(chosen)
+    if backend == "auto":
+        return Plan(chosen, rule, fastest_supported(context, chosen, rule), reason)
+    why = BACKENDS[backend].why_unsupported(context, chosen, rule)
+    if why is not None:
+        raise ValueError(f"backend '{backend}' cannot do this: {why}")
+    return Plan(chosen, rule, backend, reason)
+
+
+_cached_plan = lru_cache(1024)(_plan)
+
+
+def fastest_supported(context: CallContext, method: Method, gradient: Gradient) -> str:
+    """The name of the fastest backend that supports the call."""
+    return next(name for name in BACKENDS if BACKENDS[name].why_unsupported(context, method, gradient) is None)
+
+
+def _own_gradient(context: CallContext, method: Method, backend: str) -> Gradient:
+    """The gradient of a method that is named alone: the first that a fused backend supports, else the last."""
+    candidates = [choose_gradient(name) for name in method.gradient_names]
+    for candidate in candidates[:-1]:
+        found = fastest_supported(context, method, candidate)
+        if isinstance(BACKENDS[found], FusedBackend) and backend in ("auto", found):
+            return candidate
+    return candidates[-1]
+
+
+def _auto(context: CallContext, backend: str) -> tuple[Method, Gradient, str]:
+    """Method, gradient and reason where the caller leaves the method open."""
+    if backend == "lapack":
+        return Eigen(), Exact(), "what the backend is for"
+    on_cpu = context.device.type == "cpu"
+    fused = "compiled" if on_cpu else "triton"
+    supported = backend in ("auto", fused) and BACKENDS[fused].why_unsupported(context, Minimax(), Smith()) is None
+    if supported and not on_cpu:
+        return Minimax(), Smith(), "there are kernels for it"
+    if not on_cpu:
+        return Minimax(), Krylov(), f"products suit {context.device.type}, where decompositions wait for the host"
+    if backend == "compiled":
+        return Minimax(), Smith(), "what the backend is for"
+    if not supported:
+        return Eigen(), Exact(), "there is no compiled code for this call"
+    if context.n > (160 if context.few else 256):
+        return Eigen(), Exact(), f"decompositions are faster at size {context.n}"
+    return Minimax(), Smith(), "compiled products are faster"

@@ -1,0 +1,34 @@
+"""What the numbers say, suite by suite: sentences computed from the cases."""
+
+from collections.abc import Callable
+from functools import partial
+
+from ..results import Results
+from . import accuracy, timing
+from .finding import Finding as Finding
+
+FINDINGS: dict[str, Callable[[Results], list[Finding]]] = {
+    "scalar": accuracy.scalar,
+    "forward": accuracy.forward,
+    "backward": timing.backward,
+    "batch": partial(timing.scaling, suite="batch", parameter="batch", quantity="batch size"),
+    "dimension": partial(timing.scaling, suite="dimension", parameter="n", quantity="n ="),
+    "schemes": timing.schemes,
+    "residuals": accuracy.residuals,
+    "pade": accuracy.pade,
+    "applications": partial(timing.scaling, suite="applications", parameter="shape", quantity="shape"),
+    "accuracy": accuracy.spectra,
+    "speed": timing.speed,
+}
+
+
+def suite_findings(suite: str, results: Results) -> list[Finding]:
+    """What the numbers of a suite say; nothing for a suite this version does not know."""
+    return FINDINGS[suite](results) if suite in FINDINGS else []
+
+
+def summary(results: Results) -> list[Finding]:
+    """How fast the default is, how exact, and compared with what."""
+    found = timing.default(results) + accuracy.spectra(results)[:1]
+    text = "The file has no times of the default next to another solver: see the sections below."
+    return found or [Finding(text, ())]

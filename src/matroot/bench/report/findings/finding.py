@@ -1,0 +1,62 @@
+"""A finding, and how the cases it compares are selected."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..results import Case, find, find_decomposition
+
+PROBLEM = ("batch", "n", "shape", "output", "spectrum", "condition")
+"""Parameters of the problem; the others are the solver's."""
+
+Pair = tuple[Case, Case]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence and the cases whose numbers it states."""
+
+    text: str
+    cases: tuple[Case, ...]
+
+
+def problem(case: Case) -> dict[str, object]:
+    """The parameters that two cases share if they solve the same problem."""
+    return {k: v for k, v in case.parameters.items() if k in PROBLEM}
+
+
+def pairs(cases: Sequence[Case], contestant: str, other: str) -> list[Pair]:
+    """The cases of two contestants on the same problems."""
+    return [(a, b) for a in cases if a.contestant == contestant and (b := find(cases, other, **problem(a)))]
+
+
+def pairs_with_decomposition(cases: Sequence[Case], contestant: str) -> list[Pair]:
+    """The cases of a contestant and of a decomposition on the same problems."""
+    return [(a, b) for a in cases if a.contestant == contestant and (b := find_decomposition(cases, **problem(a)))]
+
+
+def pairs_with_root_errors(cases: Sequence[Case]) -> list[Pair]:
+    """The cases of MPA-Lya and of Newton-Schulz on the same problems, where both have an error of the root."""
+    return [(a, b) for a, b in pairs(cases, "mpa-lya", "ns") if None not in (a.error("root"), b.error("root"))]
+
+
+def flatten(found: Iterable[Pair]) -> tuple[Case, ...]:
+    return tuple(case for pair in found for case in pair)
+
+
+def timed(cases: Iterable[Case]) -> list[Case]:
+    return [case for case in cases if case.time]
+
+
+def with_inverse(cases: Iterable[Case], inverse: bool) -> list[Case]:
+    """The cases of the inverse root, or those of the root."""
+    return [case for case in cases if case.is_inverse == inverse]
+
+
+def time_of(case: Case) -> float:
+    """Median milliseconds of a case that has them."""
+    return case.time or 0.0
+
+
+def error_of(case: Case, *kinds: str) -> float:
+    """The first of some errors, of a case that has one."""
+    return case.error(*kinds) or 0.0

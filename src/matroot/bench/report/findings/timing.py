@@ -1,0 +1,207 @@
+"""Findings about times and memory."""
+
+from collections.abc import Sequence
+
+from ...formatting import duration, number, ratio
+from ..results import Case, Results, find
+from .finding import (
+    Finding,
+    Pair,
+    error_of,
+    flatten,
+    pairs,
+    pairs_with_decomposition,
+    pairs_with_root_errors,
+    problem,
+    time_of,
+    timed,
+    with_inverse,
+)
+from .sentences import EQUAL_WITHIN, compare_times, listing, name, where
+
+COMPARISONS = (("mpa-lya", "ns"), ("mpa-lya", "svd"), ("mtp-lya", "ns"), ("mtp-lya", "svd"), ("ns", "svd"))
+"""Pairs of presets whose times the paper compares."""
+
+VALUE_ONLY = ("pi", "scipy")
+"""Power iteration keeps one eigenpair, which is no root; SciPy has no gradient."""
+
+SIMILAR_ERROR = 10
+"""A solver is as exact as the default if its error is at most this many times as large."""
+
+
+def default(results: Results) -> list[Finding]:
+    """The default next to a decomposition, from the first suite that measured both."""
+    for suite in ("speed", "dimension", "batch"):
+        if found := _default_against_eigh(results.suite(suite)):
+            return found
+    return []
+
+
+def _default_against_eigh(cases: Sequence[Case]) -> list[Finding]:
+    compared = [(a, b) for a, b in pairs_with_decomposition(cases, "auto") if a.time and b.time]
+    if not compared:
+        return []
+    # The paper's size and batch, where they were measured.
+    typical = max(compared, key=lambda p: (_size(p[0]) == 64, p[0].parameters.get("batch") == 64))
+    return [*_times(typical, cases), *_errors(typical), *_range_of_speedups(compared)]
+
+
+def _size(case: Case) -> object:
+    """n; the suite over batch sizes has 64 x 64 matrices and does not say so."""
+    return case.parameters.get("n", 64)
+
+
+def _shape(case: Case) -> str:
+    batch, n = case.parameters.get("batch"), _size(case)
+    return f"{'' if batch is None else f'{batch} '}{'matrix' if batch == 1 else 'matrices'} {n} x {n}"
+
+
+def _times(pair: Pair, cases: Sequence[Case]) -> list[Finding]:
+    auto, eigh = pair
+    time = time_of(auto)
+    text = f"For {_shape(auto)}, the default takes {duration(time)}, "
+    text += compare_times(time, time_of(eigh), "torch.linalg.eigh")
+    paper = find(cases, "paper", **problem(auto))
+    if paper and paper.time:
+        text += f" and {compare_times(time, paper.time, 'the method of the paper')}"
+        return [Finding(f"{text}.", (auto, eigh, paper))]
+    return [Finding(f"{text}.", (auto, eigh))]
+
+
+def _errors(pair: Pair) -> list[Finding]:
+    auto, eigh = ({k: e for k in ("root", "gradient") if (e := case.errors.get(k)) is not None} for case in pair)
+    if not auto:
+        return []
+    text = f"Its error there is {listing(f'{number(error)} in the {kind}' for kind, error in auto.items())}"
+    text += f"; that of torch.linalg.eigh is {listing(map(number, eigh.values()))}" if eigh else ""
+    return [Finding(f"{text}.", pair)]
+
+
+def _range_of_speedups(compared: Sequence[Pair]) -> list[Finding]:
+    if len(compared) < 2:
+        return []
+    least, *_, greatest = sorted(compared, key=_speedup)
+    slower = [_shape(a) for a, b in compared if time_of(a) >= EQUAL_WITHIN * time_of(b)]
+    slower_text = f"slower for {'; '.join(slower)}" if slower else "nowhere slower"
+    text = (
+        f"Over {len(compared)} shapes, torch.linalg.eigh takes between {ratio(_speedup(least))} ({_shape(least[0])})"
+        f" and {ratio(_speedup(greatest))} ({_shape(greatest[0])}) times as long as the default;"
+        f" the default is {slower_text}."
+    )
+    return [Finding(text, flatten((least, greatest)))]
+
+
+def _speedup(pair: Pair) -> float:
+    return time_of(pair[1]) / time_of(pair[0])
+
+
+def speed(results: Results) -> list[Finding]:
+    """The range over shapes, and the paper's method; the typical shape is in the summary."""
+    found = _default_against_eigh(results.suite("speed"))[-1:]
+    compared = pairs_with_decomposition(timed(results.suite("speed")), "paper")
+    if compared:
+        faster = [_shape(a) for a, b in compared if time_of(a) < time_of(b)]
+        text = f"The method of the paper is faster than torch.linalg.eigh {where(faster, compared, 'the shapes')}."
+        found.append(Finding(text, flatten(compared)))
+    return found
+
+
+def backward(results: Results) -> list[Finding]:
+    """The Lyapunov solver against unrolled Newton-Schulz, its cost for the inverse root, and the least error."""
+    cases = timed(results.suite("backward"))
+    found = []
+    lyapunov = {inverse: find(cases, "lyapunov", iterations=8, inverse=inverse) for inverse in (False, True)}
+    for inverse, case in lyapunov.items():
+        unrolled = find(with_inverse(cases, inverse), "newton-schulz unrolled", iterations=5)
+        if case and unrolled:
+            text = f"Lyapunov with 8 iterations, {'inverse root' if inverse else 'root'}: {duration(time_of(case))}, "
+            text += compare_times(time_of(case), time_of(unrolled), "Newton-Schulz of 5 iterations, unrolled")
+            found.append(Finding(f"{text}.", (case, unrolled)))
+    root, inverse_root = lyapunov.values()
+    if root and inverse_root:
+        times = ratio(time_of(inverse_root) / time_of(root))
+        text = f"With 8 iterations of Lyapunov the inverse root takes {times} times as long as the root."
+        found.append(Finding(text, (root, inverse_root)))
+    return found + _least_gradient_error(cases)
+
+
+def _least_gradient_error(cases: Sequence[Case]) -> list[Finding]:
+    measured = [case for case in cases if case.error("gradient") is not None]
+    if not measured:
+        return []
+    best = min(measured, key=lambda case: error_of(case, "gradient"))
+    text = f"The most exact is {best.case}: error {number(error_of(best, 'gradient'))} in {duration(time_of(best))}."
+    return [Finding(text, (best,))]
+
+
+def scaling(results: Results, *, suite: str, parameter: str, quantity: str) -> list[Finding]:
+    """Where in the range of a parameter one preset is faster than another, and where the default is the fastest."""
+    cases = timed(results.suite(suite))
+    return [
+        *(f for a, b in COMPARISONS for f in _faster_preset(pairs(cases, a, b), parameter, quantity)),
+        *_smaller_error(cases, parameter, quantity),
+        *_default_is_fastest(cases, parameter, quantity),
+    ]
+
+
+def _faster_preset(compared: Sequence[Pair], parameter: str, quantity: str) -> list[Finding]:
+    if not compared:
+        return []
+    preset, other = (name(case.contestant) for case in compared[0])
+    faster = [_value(a, parameter) for a, b in compared if time_of(a) < time_of(b)]
+    a, b = next((pair for pair in compared if pair[0].parameters.get(parameter) == 64), compared[-1])
+    text = (
+        f"{preset} is faster than {other} {where(faster, compared, quantity)}; for {quantity} {_value(a, parameter)}"
+        f" it takes {duration(time_of(a))}, {compare_times(time_of(a), time_of(b), other)}."
+    )
+    return [Finding(text, (a, b))]
+
+
+def _value(case: Case, parameter: str) -> str:
+    """The value of a parameter, with the output where a suite measures several."""
+    output = case.parameters.get("output")
+    return f"{case.parameters.get(parameter)}{'' if output is None else f' ({output})'}"
+
+
+def _smaller_error(cases: Sequence[Case], parameter: str, quantity: str) -> list[Finding]:
+    compared = pairs_with_root_errors(cases)
+    if not compared:
+        return []
+    smaller = [_value(a, parameter) for a, b in compared if error_of(a, "root") < error_of(b, "root")]
+    text = f"MPA-Lya has a smaller error of the root than Newton-Schulz {where(smaller, compared, quantity)}."
+    return [Finding(text, flatten(compared))]
+
+
+def _default_is_fastest(cases: Sequence[Case], parameter: str, quantity: str) -> list[Finding]:
+    complete = [case for case in cases if case.contestant not in VALUE_ONLY]
+    fastest = []
+    for auto in (case for case in cases if case.contestant == "auto"):
+        same_problem = [case for case in complete if problem(case) == problem(auto)]
+        fastest.append(min((case for case in same_problem if _as_exact(case, auto)), key=time_of))
+    if not fastest:
+        return []
+    wins = [_value(case, parameter) for case in fastest if case.contestant == "auto"]
+    text = "Of the solvers with at most ten times its error, the default is the fastest"
+    return [Finding(f"{text} {where(wins, fastest, quantity)}.", tuple(fastest))]
+
+
+def _as_exact(case: Case, auto: Case) -> bool:
+    error, limit = case.error("root", "inverse"), auto.error("root", "inverse")
+    return error is None or limit is None or error <= SIMILAR_ERROR * limit
+
+
+def schemes(results: Results) -> list[Finding]:
+    """Time and memory of the Lyapunov solver against the other backward passes."""
+    cases = timed(results.suite("schemes"))
+    lyapunov = find(cases, "lyapunov")
+    others = [find(cases, contestant) for contestant in ("unrolled", "implicit")]
+    return [_scheme(lyapunov, other) for other in others if lyapunov and other]
+
+
+def _scheme(lyapunov: Case, other: Case) -> Finding:
+    time = time_of(lyapunov)
+    text = f"Lyapunov takes {duration(time)}, {compare_times(time, time_of(other), other.contestant)}"
+    memory, other_memory = lyapunov.values.get("megabytes"), other.values.get("megabytes")
+    if isinstance(memory, int | float) and isinstance(other_memory, int | float):
+        text += f"; memory {number(memory)} MB against {number(other_memory)} MB"
+    return Finding(f"{text}.", (lyapunov, other))

@@ -1,0 +1,210 @@
+"""The page: well-formed, complete, escaped, self-contained."""
+
+import base64
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from matroot._cli import main
+from matroot.bench.report import page, read
+from matroot.bench.report.findings import FINDINGS
+from matroot.bench.report.results import named
+from matroot.bench.report.sections import SECTIONS
+
+from .example_results import SUITES, case, document, load, save
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+class Tree(HTMLParser):
+    """Tags in order; fails on tags that do not close."""
+
+    def __init__(self, html):
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.text = [], [], []
+        self.feed(html)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1:] != ["style"]:
+            self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    return save(tmp_path_factory.mktemp("one") / "bench-cpu-float32.json")
+
+
+@pytest.fixture(scope="module")
+def html(file):
+    return page([read(file)])
+
+
+def test_all_suites_appear(html):
+    tags = Tree(html).tags
+    found = [a.get("id") for tag, a in tags if tag == "section"]
+    assert {f"suite-{suite}" for suite in SUITES} <= set(found)
+    assert set(SUITES) == set(SECTIONS) == set(FINDINGS)
+    for suite in SUITES:
+        body = html.partition(f'<section id="suite-{suite}">')[2].partition("</section>")[0]
+        assert '<svg class="plot"' in body, suite
+        assert f'id="suite-{suite}-table"' in body
+
+
+def test_the_scalar_figure_has_the_root_and_the_papers_approximants(html):
+    body = html.partition('<section id="suite-scalar">')[2].partition("</section>")[0]
+    values, errors = re.findall(r"<svg.*?</svg>", body, re.S)
+    for name in ("taylor degree=11", "pade degree=5", "newton-schulz iterations=5", "√(1-z)"):
+        assert f">{name}</text>" in values
+    assert "pade degree=3" in errors
+    assert "pade degree=3" not in values
+
+
+def test_plots_have_text_and_content(html):
+    plots = re.findall(r"<svg.*?</svg>", html, re.S)
+    assert len(plots) >= len(SUITES)
+    for one in plots:
+        named_by = re.search(r'role="img".*aria-labelledby="(\S+) (\S+)"', one)
+        assert named_by
+        for ident, tag in zip(named_by.groups(), ("title", "desc"), strict=True):
+            assert re.search(rf'<{tag} id="{ident}">[^<]+</{tag}>', one)
+        assert 'class="mark' in one or 'class="line' in one
+        assert not re.search(r"nan|inf\b", re.sub(r"<(title|desc).*?</\1>", "", one))
+
+
+def test_identifiers_are_unique_and_links_lead_somewhere(html):
+    tags = Tree(html).tags
+    idents = [a["id"] for _, a in tags if "id" in a]
+    assert len(idents) == len(set(idents))
+    links = [a["href"] for tag, a in tags if tag == "a" and not a["href"].startswith("data:")]
+    assert links
+    assert {link.removeprefix("#") for link in links} <= set(idents)
+    for _, a in tags:
+        assert set(a.get("aria-labelledby", "").split()) <= set(idents)
+
+
+def test_nothing_is_fetched(html):
+    for tag, a in Tree(html).tags:
+        assert tag not in ("script", "img", "link", "iframe", "object")
+        assert not {"src", "srcset", "xlink:href"} & set(a)
+        assert a.get("href", "#").startswith(("#", "data:application/json;base64,"))
+    assert not re.search(r"https?:|url\(|@import|//[a-z]", re.sub(r"base64,[^\"]*", "", html))
+
+
+def test_the_files_are_in_the_page(file, html):
+    held = re.findall(r'download="([^"]*)" href="data:application/json;base64,([^"]*)"', html)
+    assert [(name, base64.b64decode(data)) for name, data in held] == [(file.name, file.read_bytes())]
+
+
+def test_everything_from_files_is_escaped(tmp_path):
+    evil = "<script>alert(1)</script>\"'&\ud800"
+    found = document()
+    for group in ("surroundings", "settings"):
+        found[group] = {k: evil if isinstance(v, str) else v for k, v in found[group].items()} | {evil: evil}
+    found["command"] = evil
+    for k, one in enumerate(found["cases"]):
+        one["case"] += evil
+        one["note"] = evil
+        one["errors"][evil] = 1.0
+        if k % 2:
+            one["contestant"] += evil
+            one["parameters"] |= {evil: evil}
+    for contestant in ("auto", evil):
+        found["cases"].append(case(evil, contestant, {"n": evil, "batch": evil, "shape": evil}, 1.0, note=evil))
+    out = tmp_path / "page.html"
+    path = save(tmp_path / "a<b>'&.json", found)
+    assert main.main(["report", str(path), "--out", str(out)]) == 0
+    html = out.read_text(encoding="utf-8")
+    tree = Tree(html)
+    assert not any(tag == "script" for tag, _ in tree.tags)
+    body = {"id", "class", "href", "download", "role", "tabindex", "aria-label", "aria-labelledby", "scope", "colspan"}
+    svg = {"viewbox", "d", "x", "y", "dx", "dy", "cx", "cy", "r", "text-anchor", "transform", "stroke-dasharray"}
+    head = {"charset", "http-equiv", "content", "name", "lang"}
+    assert {key for _, a in tree.tags for key in a} <= body | svg | head
+    assert any("<script>alert(1)</script>" in text for text in tree.text)
+
+
+def test_every_suite_of_the_paper_has_its_statement():
+    assert all(section.paper for section in SECTIONS.values())
+
+
+def test_the_papers_figures_are_shown_as_the_papers(html):
+    body = html.partition('<section id="suite-schemes">')[2].partition("</section>")[0]
+    assert "Figures of the paper, Tesla K40" in body
+    for figure in ("2.19", "1.99", "5.69", "3.08", "4.71", "2.03"):
+        assert f"<td>{figure}</td>" in body
+
+
+def test_several_files_stand_side_by_side(tmp_path):
+    one = load(tmp_path, document(), "bench-cpu-float32.json")
+    two = load(tmp_path, document("cuda", speed=30.0, suites=SUITES[2:]), "bench-cuda-float32.json")
+    html = page([one, two])
+    assert html.count("base64,") == 2
+    body = html.partition('<section id="suite-speed">')[2].partition("</section>")[0]
+    for name in ("Example Processor 9000, float32", "NVIDIA Example 1, float32"):
+        assert f'<th scope="colgroup" colspan="4">{name}</th>' in body
+        assert f"<h3>{name}</h3>" in body
+    assert body.count("<svg") == 2
+    rows = [a["id"] for tag, a in Tree(html).tags if tag == "tr" and a.get("id", "").startswith("suite-speed-")]
+    assert len(rows) == len(one.suite("speed"))
+    assert "This file does not have this suite." in html.partition('id="suite-scalar"')[2].partition("</section>")[0]
+
+
+def test_names_tell_files_apart(tmp_path):
+    (tmp_path / "sub").mkdir()
+    files = [load(tmp_path, None, name) for name in ("a.json", "b.json", "sub/a.json")]
+    names = [one.name for one in named(files)]
+    assert len(set(names)) == 3
+    assert "b.json" in names[1]
+
+
+def test_few_numbers_make_a_page_too(tmp_path):
+    """Every suite with no numbers, with one case, and of an unknown name."""
+    found = document()
+    for one in found["cases"]:
+        one |= {"milliseconds": None, "errors": {}, "values": {}, "note": "failed"}
+    Tree(page([load(tmp_path, found)]))
+    for one in document()["cases"][::7]:
+        Tree(page([load(tmp_path, document(suites=()) | {"cases": [one]})]))
+    Tree(page([load(tmp_path, document(suites=()))]))
+    found = document(suites=(), quick=True) | {"cases": [case("later", "auto", {"n": 1}, 0.0, {"root": 0})]}
+    html = page([load(tmp_path, found)])
+    assert "Not known to this version" in html
+    assert "numbers are rough" in html
+
+
+def test_zero_times_and_errors_break_nothing(tmp_path):
+    found = document()
+    for one in found["cases"]:
+        one["errors"] = dict.fromkeys(one["errors"], 0)
+        if one["milliseconds"]:
+            one["milliseconds"] = dict.fromkeys(one["milliseconds"], 0)
+    Tree(page([load(tmp_path, found)]))
+
+
+@pytest.mark.parametrize("extreme", [1e-320, 1e199, [1.0] * 3])
+def test_extreme_numbers_break_nothing(tmp_path, extreme):
+    found = document()
+    for k, one in enumerate(found["cases"]):
+        one["errors"] = dict.fromkeys(one["errors"], 0.0 if isinstance(extreme, list) else extreme)
+        one["parameters"] = {k: "9" * 400 if isinstance(v, str) else v for k, v in one["parameters"].items()}
+        if "megabytes" in one["values"]:
+            one["values"]["megabytes"] = extreme
+        if one["milliseconds"] and k % 2 and not isinstance(extreme, list):
+            one["milliseconds"] = dict.fromkeys(one["milliseconds"], extreme)
+    html = page([load(tmp_path, found)])
+    Tree(html)
+    assert not re.search(r"\b(nan|inf)\b", html)

@@ -11,7 +11,7 @@ from rich.table import Table
 
 import matroot
 
-from .._backends import obstacle, situation
+from .._dispatch import BACKENDS, context_of
 from ..bench.environment import environment
 from ..bench.text import shape
 
@@ -59,9 +59,9 @@ def _version(package: str) -> str:
 
 
 def _state(backend: str, device: torch.device) -> str:
-    """What keeps the default method from running on a backend."""
-    here = situation(torch.empty(1, 2, 2, device=device))
-    return obstacle(backend, here, matroot.Minimax(), matroot.Smith()) or "ready"
+    """Why the default method does not run on a backend, or that it does."""
+    context = context_of(torch.empty(1, 2, 2, device=device))
+    return BACKENDS[backend].why_unsupported(context, matroot.Minimax(), matroot.Smith()) or "ready"
 
 
 def _devices() -> list[torch.device]:

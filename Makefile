@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .PHONY: demo report test lint format clean
 
 demo: $(READY)
-	@$(BIN)/python -m matroot.bench.demo
+	@$(BIN)/matroot demo
 	@echo && echo "The paper's numerical tests, a quick run of half a minute, as a page to look at:"
 	@$(BIN)/matroot bench --quick --fresh --out build/demo
 	@$(BIN)/matroot report build/demo/bench-cpu-float32.json --out $(CURDIR)/build/demo/report.html

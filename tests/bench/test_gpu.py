@@ -3,11 +3,13 @@
 import json
 import sys
 import time
+from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
 
+import matroot
 from matroot.bench.gpu import __main__ as program
 from matroot.bench.gpu import baselines, measure, roofline, table
 from matroot.bench.problems import forward_backward
@@ -186,6 +188,20 @@ def test_repeated_matrices_are_checked_wherever_they_are(run, monkeypatch):
     found = run.errors(A, G, ["auto"])
     assert found["matrices_checked"] == 10
     assert found["errors"]["auto"]["root"] < 1e-5
+
+
+def test_products_that_kernels_do_not_count_are_assumed(monkeypatch):
+    A = torch.eye(4).repeat(2, 1, 1)
+    counted = measure.count(A, A)
+    assert counted["source"] == "counted"
+    assert min(counted["forward"], counted["backward"]) > 0
+
+    @contextmanager
+    def inside_a_kernel(matrices):
+        yield matroot.Counts(products=1.0, uncounted=1)
+
+    monkeypatch.setattr(matroot, "count_operations", inside_a_kernel)
+    assert measure.count(A, A) == measure.ASSUMED
 
 
 def test_both_roots_take_both_gradients():

@@ -7,6 +7,7 @@ import torch
 
 import matroot
 from matroot.bench import baselines, memory, problems, solver
+from matroot.bench.terminal import exit_status
 
 from ..matrices import error, exact_root, wishart
 
@@ -34,6 +35,12 @@ def test_an_interrupt_leaves_no_file(tmp_path, monkeypatch, capsys):
     assert solver.main(["memory", "--out", str(tmp_path)]) == 130
     assert not list(tmp_path.iterdir())
     assert "interrupted" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert exit_status(lambda: solver.main(["memory", "--quick", "--out", str(tmp_path / "file")])) == 2
+    assert f"cannot write {tmp_path / 'file' / 'solver-memory-cpu.json'}" in capsys.readouterr().err
 
 
 def test_the_paper_as_a_baseline_is_the_preset():

@@ -1,4 +1,4 @@
-"""The interleaved timer: who is called when, what counts, and what an interrupt leaves."""
+"""The interleaved timer: the order of calls, what counts, and what an interrupt keeps."""
 
 from functools import partial
 

@@ -116,10 +116,14 @@ COMMANDS = {
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+@pytest.mark.parametrize("write_through", [False, True])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_output_that_cannot_be_written_is_an_error_without_a_traceback(name, tmp_path, monkeypatch, capsys):
+def test_output_that_cannot_be_written_is_an_error_without_a_traceback(
+    name, write_through, tmp_path, monkeypatch, capsys
+):
+    """Whether it fails in the call (PYTHONUNBUFFERED) or when the buffer is flushed at the end."""
     monkeypatch.chdir(tmp_path)
-    with open("/dev/full", "w") as full:
+    with io.TextIOWrapper(open("/dev/full", "wb", 0 if write_through else -1), write_through=write_through) as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert main.main(COMMANDS[name]) == 1
         # Python flushes the stream once more at exit.
@@ -127,12 +131,14 @@ def test_output_that_cannot_be_written_is_an_error_without_a_traceback(name, tmp
     assert capsys.readouterr().err == "cannot write to standard output: No space left on device\n"
 
 
-def test_a_reader_that_stops_early_is_no_message(monkeypatch, capsys):
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_reader_that_stops_early_is_no_message(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as closed:
         monkeypatch.setattr(sys, "stdout", closed)
-        assert main.main(["--version"]) == 1
+        assert main.main(COMMANDS[name]) == 1
     assert not capsys.readouterr().err
 
 

@@ -59,7 +59,7 @@ def _version(package: str) -> str:
 
 
 def _state(backend: str, device: torch.device) -> str:
-    """What keeps the default method from running on a backend."""
+    """Why the default method does not run on a backend, or that it does."""
     context = context_of(torch.empty(1, 2, 2, device=device))
     return BACKENDS[backend].why_unsupported(context, matroot.Minimax(), matroot.Smith()) or "ready"
 

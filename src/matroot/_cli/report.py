@@ -2,9 +2,9 @@
 
 import argparse
 
-from ..bench.report import write
+from ..bench import report
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Write the page of the files; returns the exit status."""
-    return write(chosen.files, chosen.out)
+    return report.write(chosen.files, chosen.out)

@@ -18,9 +18,9 @@ import matroot
 
 from .baselines import EighRoot
 from .entries import SOLVERS
+from .formatting import scientific, three_digits
 from .problems import Function, covariances, relative_errors, symmetric, value_and_gradient
 from .terminal import exit_status
-from .text import scientific, three_digits
 from .timer import time_interleaved
 
 SECONDS = 20.0

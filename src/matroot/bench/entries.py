@@ -25,7 +25,7 @@ VALUE_ALONE = "the value alone: it has no gradient"
 
 OUTPUTS = {"root": matroot.sqrtm, "inverse": matroot.invsqrtm, "both": matroot.roots}
 
-SOLVERS: dict[str, dict[str, Any]] = {
+SOLVERS: dict[str, Any] = {
     "minimax+krylov": {"method": matroot.Minimax(), "gradient": matroot.Krylov()},
     "minimax+smith": {"method": matroot.Minimax(), "gradient": matroot.Smith()},
     "eigh": {"method": matroot.Eigen(), "gradient": matroot.Exact()},

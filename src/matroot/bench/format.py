@@ -15,7 +15,7 @@ KINDS = {str: "a string", dict: "an object", list: "a list"}
 
 
 class ResultError(Exception):
-    """A result file that cannot be read, gone on with, or written; the message names file and field."""
+    """A result file that cannot be read, resumed or written; the message names file and field."""
 
 
 def read(path: Path) -> tuple[bytes, dict[str, Any]]:

@@ -17,9 +17,10 @@ from torch import Tensor, nn
 
 from .. import nn as layers
 from .environment import device_name
+from .formatting import three_digits
 from .results import save_program
 from .terminal import exit_status
-from .text import table, three_digits
+from .text import table
 from .timer import Work, milliseconds, milliseconds_of_both, one_line, time_in_graph, time_interleaved
 
 Result = dict[str, Any]

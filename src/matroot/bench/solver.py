@@ -19,6 +19,7 @@ import matroot
 from .baselines import EighRoot, PaperRoot
 from .cases import rounded
 from .entries import SOLVERS
+from .formatting import scientific, three_digits
 from .memory import extra_memory
 from .problems import Function, covariances_and_gradients, value_and_gradient
 from .results import save_program
@@ -26,7 +27,7 @@ from .suites.accuracy import CONDITIONS, errors, matrices, operations, spectra
 from .suites.batch import BATCHES
 from .suites.speed import QUICK, SHAPES
 from .terminal import exit_status
-from .text import scientific, shape, table, three_digits
+from .text import shape, table
 from .timer import Work, milliseconds, time_interleaved
 
 Result = dict[str, Any]

@@ -3,7 +3,9 @@
 import os
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from io import TextIOWrapper
+from typing import Any
 
 from .format import ResultError
 
@@ -16,16 +18,18 @@ def exit_status(program: Callable[[], int]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    output: Any = _Output(sys.stdout)
     try:
-        try:
-            return program()
-        finally:
-            sys.stdout.flush()
-    except OSError as error:
-        if not _output_fails():
-            raise
-        if not isinstance(error, BrokenPipeError):
-            print(f"cannot write to standard output: {error.strerror or error}", file=sys.stderr)
+        with redirect_stdout(output):
+            try:
+                return program()
+            finally:
+                output.flush()
+    except _OutputError as failure:
+        # Python flushes the stream once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(failure.error, BrokenPipeError):
+            print(f"cannot write to standard output: {failure.error.strerror}", file=sys.stderr)
         return 1
     except ResultError as error:
         print(error, file=sys.stderr)
@@ -34,11 +38,29 @@ def exit_status(program: Callable[[], int]) -> int:
         return 130
 
 
-def _output_fails() -> bool:
-    """Whether standard output takes nothing more; it is closed then, or Python would try again at exit."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return True
-    return False
+class _OutputError(Exception):
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class _Output:
+    """Standard output whose errors are told from those of other files."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            raise _OutputError(error) from error
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise _OutputError(error) from error

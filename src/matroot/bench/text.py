@@ -1,28 +1,6 @@
-"""Numbers and tables as text."""
+"""Tables as text."""
 
-import math
 from collections.abc import Iterable, Sequence
-
-MISSING = "-"
-
-
-def scientific(value: float | None, missing: str = MISSING) -> str:
-    """2.1e-7, nan, or the sign for a value that does not exist."""
-    if value is None:
-        return missing
-    mantissa, _, exponent = f"{value:.1e}".partition("e")
-    return f"{mantissa}e{int(exponent)}" if math.isfinite(value) else "nan"
-
-
-def three_digits(value: float | None, missing: str = MISSING) -> str:
-    """0.032, 0.321, 3.21, 32.1, 321, 3210, or the sign for a value that does not exist."""
-    if value is None:
-        return missing
-    if value == 0 or not math.isfinite(value):
-        return "0" if value == 0 else "nan"
-    # Rounding may add a digit: 9.996 is 10.0.
-    digits = 2 - math.floor(math.log10(float(f"{value:.2e}")))
-    return f"{value:.{max(0, min(3, digits))}f}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -164,18 +164,15 @@ class GpuRun:
 
 
 def count(A: Tensor, G: Tensor) -> Result:
-    """Products per matrix of a forward and backward pass where ``count_operations`` finds them, else ``ASSUMED``.
-
-    It does not count products inside CUDA kernels.
-    """
+    """Products per matrix of a forward and backward pass; ``ASSUMED`` where kernels compute them uncounted."""
     X = A.detach().requires_grad_()
     with matroot.count_operations(matrices=len(A)) as forward:
         S = matroot.sqrtm(X)
     with matroot.count_operations(matrices=len(A)) as backward:
         torch.autograd.grad(S, X, G)
-    if forward.products and backward.products:
-        return {"forward": forward.products, "backward": backward.products, "source": "counted"}
-    return ASSUMED
+    if forward.uncounted or backward.uncounted:
+        return ASSUMED
+    return {"forward": forward.products, "backward": backward.products, "source": "counted"}
 
 
 def measure_all(

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..text import MISSING, scientific, shape, table, three_digits
+from ..formatting import MISSING, scientific, three_digits
+from ..text import shape, table
 from .baselines import COMPILED, LIBRARIES
 from .roofline import SPLIT, Roofline
 

@@ -15,7 +15,7 @@ from .results import read as read
 def write(paths: Sequence[Path], out: Path) -> int:
     """Write the page of all files that can be read, and print its path.
 
-    Returns the exit status: 0; 1 if a result file cannot be read, or the page or its path cannot be written;
+    Returns the exit status: 0; 1 if a result file cannot be read, or the page cannot be written;
     2 if the page would replace a result file.
     """
     if any(_same_file(path, out) for path in paths):
@@ -33,7 +33,8 @@ def write(paths: Sequence[Path], out: Path) -> int:
         _write_page(out, page(results).encode("utf-8", "replace"))
     except OSError as error:
         return _fail(f"{out}: {error.strerror or error}")
-    return _print_path(out) or status
+    print(out)
+    return status
 
 
 def _write_page(out: Path, data: bytes) -> None:
@@ -48,18 +49,6 @@ def _same_file(path: Path, out: Path) -> bool:
         return out.samefile(path)
     except OSError:
         return False
-
-
-def _print_path(out: Path) -> int:
-    """Print the path, with escapes for characters that standard output cannot encode; returns the exit status."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    try:
-        print(str(out).encode(encoding, "backslashreplace").decode(encoding), flush=True)
-    except OSError as error:
-        # The interpreter flushes standard output once more when it ends, and would complain again.
-        sys.stdout = None
-        return _fail(f"{out} is written, but standard output is not: {error.strerror or error}")
-    return 0
 
 
 def _fail(message: str, status: int = 1) -> int:

@@ -73,6 +73,17 @@ def require_output(method: Method, output: Output) -> None:
         raise ValueError(f"method '{method.name}' has no inverse root; use another method")
 
 
+def validate(method: str | Method, gradient: str | Gradient | None, output: Output) -> None:
+    """Raise what computing ``output`` with this method and gradient would raise, without computing anything."""
+    if method == "auto":  # finds a method for every gradient
+        if gradient is not None:
+            choose_gradient(gradient)
+        return
+    chosen = choose_method(method)
+    choose_gradient(chosen.gradient_name if gradient is None else gradient).require(chosen)
+    require_output(chosen, output)
+
+
 _T = TypeVar("_T")
 
 

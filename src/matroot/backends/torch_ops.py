@@ -75,6 +75,16 @@ def largest_eigenvalue_bound(matrix: Tensor) -> Tensor:
     return mean.abs() + torch.sqrt((n - 1) * variance)
 
 
+def rounding_tolerance(n: int, dtype: torch.dtype) -> float:
+    """How far below zero, relative to the largest, rounding moves eigenvalues of an n x n covariance in ``dtype``.
+
+    4 n eps of the dtype it was computed in, float32 at least, and eps of a narrower one it was rounded to.
+    """
+    compute = torch.finfo(torch.promote_types(dtype, torch.float32)).eps
+    narrow = torch.finfo(dtype).eps
+    return 4 * n * compute + (narrow if narrow > compute else 0.0)
+
+
 def inverse_norm(factor: Tensor) -> Tensor:
     """The largest eigenvalue of (L L^H)^-1, shape (*,): an estimate from below, mostly within a factor of two.
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from .._api import Roots, roots
 from .._registry import validate
-from .._tracing import autocast_disabled, compiling
+from .._tracing import autocast_disabled, exporting
 from ..gradients import Gradient
 from ..methods import Method
 from ._batch_statistics import BatchStatistics, batch_statistics
@@ -166,7 +166,7 @@ class ZCAWhitening(nn.Module):
         if not self._stale:
             return Roots(self.coloring, self.whitening)
         found = self._roots(self.covariance.to(torch.promote_types(self.covariance.dtype, torch.float32)))
-        if not compiling():  # a traced call has no values to store
+        if not exporting():  # a graph has no values to store
             self._store(found)
         return found
 

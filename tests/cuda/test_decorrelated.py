@@ -1,4 +1,4 @@
-"""Decorrelated batch normalisation in fused kernels on a GPU: as in torch operations, reproducible, no synchronisation."""
+"""Decorrelated batch normalisation in fused kernels on a GPU: accurate, reproducible, without synchronisation."""
 
 import copy
 

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.lazy import LazyModuleMixin
 
 from .decorrelated import (
     DecorrelatedBatchNorm,
@@ -70,6 +71,8 @@ def convert_decorrelated_batchnorm(model: nn.Module, pattern: str | Sequence[str
 def _replacement(name: str, layer: _BatchNorm, options: dict) -> nn.Module:
     if type(layer) in _REPLACEMENTS:
         return _decorrelated(name, layer, _REPLACEMENTS[type(layer)], options)
+    if isinstance(layer, LazyModuleMixin):
+        raise TypeError(f"layer {name!r} is a {type(layer).__name__} without channels; run the model once first")
     base = _WITH_ACTIVATION.get(type(layer).__name__)
     children = dict(layer.named_children())
     if base is None or not isinstance(layer, base) or children.keys() != {"drop", "act"}:

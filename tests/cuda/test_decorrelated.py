@@ -82,7 +82,7 @@ def test_a_large_mean_cancels_nowhere():
     expected = copy.deepcopy(layer).double()(x.double())
     y = layer(x)
     assert error(y.double().flatten()[None], expected.flatten()[None]) < 2 * torch.finfo(torch.bfloat16).eps
-    # What is left of the mean is not the rounding of a weight times 200.
+    # The mean of the output is that of the bias: no rounding error of a weight times 200.
     assert (y.double().mean((0, 2, 3)) - layer.bias).abs().max() < 1e-3
 
 

@@ -87,7 +87,7 @@ def test_what_is_kept():
     parameters = dict(model.named_parameters())
     convert_decorrelated_batchnorm(model, groups=2, momentum=0.5)
     assert dict(model.named_parameters()).keys() == parameters.keys()
-    assert all(p is parameters[name] for name, p in model.named_parameters())  # optimisers need not know
+    assert all(p is parameters[name] for name, p in model.named_parameters())  # optimisers keep training them
     for name in decorrelated(model):
         new = model.get_submodule(name)
         assert new.training == old[name].training == (not name.startswith("layer1"))

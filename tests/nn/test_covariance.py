@@ -33,7 +33,7 @@ def test_is_numpys(shape, dtype, correction, eps):
     found = covariance(x, correction=correction, eps=eps)
     assert found.shape == (shape[0], shape[1], shape[1])
     assert found.dtype == dtype
-    # deviations of numbers below 8 are good to 8 eps each, and are themselves below 8
+    # deviations of numbers below 8 have errors of 8 eps each, and are themselves below 8
     torch.testing.assert_close(found.double(), torch.from_numpy(np.stack(expected)), rtol=0, atol=200 * _eps(dtype))
 
 

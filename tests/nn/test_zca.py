@@ -196,6 +196,9 @@ def test_no_rows():
         ({"eps": -1.0}, "eps must be a finite"),
         ({"method": "svd"}, "unknown method"),
         ({"gradient": "x"}, "unknown grad"),
+        ({"method": "power-iteration"}, "has no inverse root"),
+        ({"method": "eigen", "gradient": matroot.Lyapunov}, "got the class"),
+        ({"method": "pade", "gradient": "eigen-clip"}, "works on an eigendecomposition"),
     ],
 )
 def test_wrong_arguments(options, message):
@@ -208,7 +211,7 @@ def test_wrong_arguments(options, message):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_data(dtype):
-    """Computed in float32, where the whitening of condition 100 is good to 100 ||W|| eps = 1e-4, and rounded once."""
+    """Computed in float32, where a whitening of condition 100 has errors of 100 ||W|| eps = 1e-4, and rounded once."""
     data = X.to(dtype)
     exact = zca(1e-3).fit(data.double())
     for autocast in (False, True):
@@ -237,7 +240,7 @@ def test_state_dict_round_trip(fitted):
     single.load_state_dict(torch.load(file))
     assert single.whitening.dtype == torch.float32
     torch.testing.assert_close(single(X.float()), layer(X).float(), rtol=1e-4, atol=1e-4)  # ||W|| * mean * eps
-    # The stream goes on where it was.
+    # The stream continues from the loaded state.
     assert single.count == 80
     double = zca()
     double.load_state_dict(layer.state_dict())

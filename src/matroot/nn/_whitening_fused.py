@@ -126,10 +126,10 @@ def _reduce_over_ranks(ctx, H: Tensor, grad_bias: Tensor, A: Tensor, centred_sum
     return H, all_reduce_sum(torch.cat([grad_mean, grad_mean.new_zeros(1)]), group)[:-1].clone()
 
 
-def _backward_torch(ctx, g: Tensor, *inputs: Tensor | None) -> tuple[Tensor | None, ...]:
+def _backward_torch(ctx, g: Tensor, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> tuple[Tensor | None, ...]:
     needed = ctx.needs_input_grad[:3]
     with torch.enable_grad():
-        y = forward_torch(*inputs, ctx.spec._replace(running=None))
-    targets = [tensor for tensor, need in zip(inputs, needed, strict=True) if need and tensor is not None]
+        y = forward_torch(x, weight, bias, ctx.spec._replace(running=None))
+    targets = [tensor for tensor, need in zip((x, weight, bias), needed, strict=True) if need and tensor is not None]
     gradients = iter(torch.autograd.grad(y, targets, g, create_graph=torch.is_grad_enabled()))
     return tuple(next(gradients) if need else None for need in needed)

@@ -37,7 +37,7 @@ def convert_decorrelated_batchnorm(model: nn.Module, pattern: str | Sequence[str
 
     BatchNorm1d/2d/3d become DecorrelatedBatchNorm1d/2d/3d, and SyncBatchNorm, which takes any number of dimensions,
     DecorrelatedBatchNorm. timm's BatchNormAct2d and SyncBatchNormAct become an ``nn.Sequential`` of the decorrelated
-    layer, ``norm``, and their own ``drop`` and ``act``. Other subclasses compute something that cannot be known: a
+    layer, ``norm``, and their own ``drop`` and ``act``. What other subclasses compute is not known: a
     matching one is a TypeError naming it, and the model does not change.
 
     The very parameters, device, dtype, training flag and running statistics are kept: until it is trained

@@ -88,8 +88,9 @@ class TemporalAttention(nn.Module):
 
     def reset_parameters(self) -> None:
         """Initialise again, as the constructor does; of use after ``to_empty``."""
-        for layer in (self.value, self.query, self.key, self.norm, self.gate[0], self.gate[2], self.temporal):
-            layer.reset_parameters()
+        for layer in self.modules():
+            if isinstance(layer, nn.Conv1d | nn.Conv3d | nn.BatchNorm3d):
+                layer.reset_parameters()
         self._zero_residuals()
 
     def _zero_residuals(self) -> None:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ._api import sqrtm
+from .backends import torch_ops
 
 
 def frechet_distance(mu1: Tensor, cov1: Tensor, mu2: Tensor, cov2: Tensor) -> Tensor:
@@ -29,7 +30,7 @@ def frechet_distance(mu1: Tensor, cov1: Tensor, mu2: Tensor, cov2: Tensor) -> Te
     given = {"mu1": mu1, "cov1": cov1, "mu2": mu2, "cov2": cov2}
     _require(given)
     mean = (mu1.double() - mu2.double()).square().sum(-1)
-    spread = _trace(cov1.double()) + _trace(cov2.double())
+    spread = (torch_ops.trace(cov1.double()) + torch_ops.trace(cov2.double()))[..., 0, 0]
     return _distance(mean + spread, _root(cov1) @ _root(cov2)).to(_result_dtype(*given.values()))
 
 
@@ -85,19 +86,14 @@ def _require_real(name: str, tensor: Tensor) -> None:
         raise TypeError(f"{name} must be real floating point, got {tensor.dtype}")
 
 
-def _trace(M: Tensor) -> Tensor:
-    return M.diagonal(dim1=-2, dim2=-1).sum(-1)
-
-
 def _root(cov: Tensor) -> Tensor:
-    """In float64. What rounding to a narrower dtype made negative is cut off first: ``sqrtm`` would refuse it."""
+    """In float64. Eigenvalues negative by the rounding of a narrower dtype become zero first: ``sqrtm`` would refuse
+    them."""
     wide = cov.double()
     if cov.dtype != torch.float64:
         symmetric = 0.5 * (wide + wide.mT).detach()
         values, vectors = torch.linalg.eigh(torch.where(_finite(symmetric), symmetric, 0))
-        # Of sums in float32, and of rounding them once more to half precision.
-        noise = 4 * cov.shape[-1] * torch.finfo(torch.float32).eps + torch.finfo(cov.dtype).eps
-        lowest = -noise * values[..., -1:]
+        lowest = -torch_ops.rounding_tolerance(cov.shape[-1], cov.dtype) * values[..., -1:]
         negative = torch.where(values >= lowest, values.clamp_max(0), 0)
         wide = wide - (vectors * negative[..., None, :]) @ vectors.mT
     return sqrtm(wide, "eigen")

@@ -1,4 +1,4 @@
-"""Decorrelated batch normalisation by kernels on a GPU: as the ordinary way, the same again, and without waiting."""
+"""Decorrelated batch normalisation in fused kernels on a GPU: accurate, reproducible, without synchronisation."""
 
 import copy
 
@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from matroot.backends.triton.whitening import launch as triton_features
-from matroot.nn import DecorrelatedBatchNorm1d, DecorrelatedBatchNorm2d, _whitening_step
+from matroot.nn import DecorrelatedBatchNorm1d, DecorrelatedBatchNorm2d
+from matroot.nn._whitening_fused import is_supported
 
 from ..matrices import error
 from .graphs import assert_graph_repeats
@@ -30,7 +31,7 @@ def features(*shape, dtype=torch.bfloat16, mean=0.5, seed=0):
 
 
 def results(layer, x, g):
-    """Output, gradients by x and parameters, and what is remembered."""
+    """Output, gradients with respect to x and the parameters, and running statistics."""
     X = x.detach().clone().requires_grad_()
     y = layer(X)
     return [y.detach(), *torch.autograd.grad(y, (X, *layer.parameters()), g.to(y.dtype)), *layer.buffers()]
@@ -52,7 +53,7 @@ def test_as_in_double_precision(positions, channels, groups, dtype):
         features(*shape, dtype=dtype),
         features(*shape, dtype=dtype, seed=1),
     )
-    assert _whitening_step.fits(x, groups)
+    assert is_supported(x, groups)
     expected = results(copy.deepcopy(layer).double(), x.double(), g)
     found = results(layer, x, g)
     assert found[0].stride() == x.stride()
@@ -60,7 +61,7 @@ def test_as_in_double_precision(positions, channels, groups, dtype):
 
 
 @pytest.mark.parametrize("options", [{"affine": False}, {"groups": 2, "track": "covariance"}, {"momentum": None}])
-def test_as_the_ordinary_way(options, monkeypatch):
+def test_as_in_torch_operations(options, monkeypatch):
     layer, x, g = layer_of(**options), features(*SHAPE), features(*SHAPE, seed=1)
     other = copy.deepcopy(layer)
     found = results(layer, x, g)
@@ -71,7 +72,7 @@ def test_as_the_ordinary_way(options, monkeypatch):
 def test_vectors():
     x = torch.randn(500, 64, device="cuda").half()
     layer = DecorrelatedBatchNorm1d(64, device="cuda", eps=1e-2)
-    assert _whitening_step.fits(x, 1)
+    assert is_supported(x, 1)
     assert error(layer(x).double(), copy.deepcopy(layer).double()(x.double())) < 2e-3
 
 
@@ -81,7 +82,7 @@ def test_a_large_mean_cancels_nowhere():
     expected = copy.deepcopy(layer).double()(x.double())
     y = layer(x)
     assert error(y.double().flatten()[None], expected.flatten()[None]) < 2 * torch.finfo(torch.bfloat16).eps
-    # What is left of the mean is not the rounding of a weight times 200.
+    # The mean of the output is that of the bias: no rounding error of a weight times 200.
     assert (y.double().mean((0, 2, 3)) - layer.bias).abs().max() < 1e-3
 
 
@@ -92,13 +93,13 @@ def test_factors_of_any_size():
     y = triton_features.transform(2.0**-12 * x, mean, 2.0**20 * eye, None, None)
     assert error(y.double().flatten(1) / 2.0**8, (2.0**-12 * x).double().flatten(1) * 2.0**12) < 1e-6
     H = 2.0**-24 * torch.randn(1, 16, 16, device="cuda")
-    by_x = triton_features.vjp(0 * x, 2.0**10 * x, mean, eye, None, H, None, mean)
+    grad_x = triton_features.vjp(0 * x, 2.0**10 * x, mean, eye, None, H, None, mean)
     true = 2.0**10 * x.double().flatten(1) @ (H + H.mT)[0].double()
-    assert error(by_x.double().flatten(1), true) < 2 * torch.finfo(torch.half).eps
+    assert error(grad_x.double().flatten(1), true) < 2 * torch.finfo(torch.half).eps
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 1e30])
-def test_bad_batches_are_not_remembered(bad):
+def test_bad_batches_leave_the_running_statistics(bad):
     layer = layer_of(groups=2)
     before = copy.deepcopy(layer.state_dict())
     x = features(*SHAPE)
@@ -111,7 +112,7 @@ def test_bad_batches_are_not_remembered(bad):
         assert torch.equal(value, before[name])
 
 
-def test_the_same_again_in_a_graph_and_without_waiting():
+def test_reproducible_in_a_cuda_graph_without_synchronisation():
     layer, x, g = layer_of(momentum=0.0), features(*SHAPE), features(*SHAPE, seed=1)
     x.requires_grad_()
 
@@ -130,7 +131,7 @@ def test_the_same_again_in_a_graph_and_without_waiting():
 
 
 def test_few_kernels():
-    """Four passes over the features, two that add up, two of the root, a dozen small ones to remember."""
+    """Four passes over the features, two reductions, two for the root, a dozen small ones for running statistics."""
     layer, x, g = layer_of(), features(*SHAPE).requires_grad_(), features(*SHAPE, seed=1)
     results(layer, x, g)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:

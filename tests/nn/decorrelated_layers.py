@@ -1,11 +1,11 @@
-"""Decorrelated layers of every kind, and what to compare them with."""
+"""Decorrelated layers of every kind, and the definition to compare them with."""
 
 import functools
 
 import pytest
 import torch
 
-from matroot.nn import DecorrelatedBatchNorm1d, DecorrelatedBatchNorm2d, DecorrelatedBatchNorm3d
+from matroot.nn import DecorrelatedBatchNorm, DecorrelatedBatchNorm1d, DecorrelatedBatchNorm2d, DecorrelatedBatchNorm3d
 
 from .correlated import correlated
 
@@ -14,6 +14,7 @@ LAYERS = {
     "1d-sequence": (DecorrelatedBatchNorm1d, (5, 6, 8)),
     "2d": (DecorrelatedBatchNorm2d, (4, 6, 3, 5)),
     "3d": (DecorrelatedBatchNorm3d, (3, 6, 2, 3, 4)),
+    "any": (DecorrelatedBatchNorm, (4, 6, 3, 5)),
 }
 every_layer = pytest.mark.parametrize("kind", LAYERS)
 every_track = pytest.mark.parametrize("track", ["whitening", "covariance"])
@@ -24,7 +25,7 @@ SINGLE = {"rtol": 1e-5, "atol": 1e-5}  # the same of float32
 
 
 def make(kind="2d", groups=2, dtype=torch.float64, **options):
-    """A layer with weight and bias that are not the neutral ones."""
+    """A layer whose weight and bias differ from 1 and 0."""
     cls, _ = LAYERS[kind]
     layer = cls(6, groups=groups, dtype=dtype, **options)
     if layer.affine:

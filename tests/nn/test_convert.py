@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from matroot.nn import (
+    DecorrelatedBatchNorm,
     DecorrelatedBatchNorm1d,
     DecorrelatedBatchNorm2d,
     DecorrelatedBatchNorm3d,
@@ -48,7 +49,7 @@ def trained(model=None):
 
 
 def decorrelated(model):
-    return {name for name, layer in model.named_modules() if isinstance(layer, DecorrelatedBatchNorm2d)}
+    return {name for name, layer in model.named_modules() if isinstance(layer, DecorrelatedBatchNorm)}
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_what_is_kept():
     parameters = dict(model.named_parameters())
     convert_decorrelated_batchnorm(model, groups=2, momentum=0.5)
     assert dict(model.named_parameters()).keys() == parameters.keys()
-    assert all(p is parameters[name] for name, p in model.named_parameters())  # optimisers need not know
+    assert all(p is parameters[name] for name, p in model.named_parameters())  # optimisers keep training them
     for name in decorrelated(model):
         new = model.get_submodule(name)
         assert new.training == old[name].training == (not name.startswith("layer1"))
@@ -118,6 +119,7 @@ def test_device_is_kept():
         (nn.BatchNorm1d, DecorrelatedBatchNorm1d),
         (nn.BatchNorm2d, DecorrelatedBatchNorm2d),
         (nn.BatchNorm3d, DecorrelatedBatchNorm3d),
+        (nn.SyncBatchNorm, DecorrelatedBatchNorm),
     ],
 )
 def test_a_model_that_is_a_layer(layer, expected):
@@ -152,6 +154,119 @@ def test_options_that_do_not_fit_name_the_layer_and_change_nothing():
     with pytest.raises(ValueError, match=r"layer 'layer2.bn2': group_size 3 must divide num_features 5"):
         convert_decorrelated_batchnorm(model, group_size=3)
     assert not decorrelated(model)
+
+
+# --- subclasses and variants ---------------------------------------------------------------------
+
+
+class BatchNormAct2d(nn.BatchNorm2d):
+    """As timm's: the activation is in the layer."""
+
+    def __init__(self, channels, act=nn.SiLU, drop=nn.Identity):
+        super().__init__(channels)
+        self.drop, self.act = drop(), act()
+
+    def forward(self, x):
+        return self.act(self.drop(super().forward(x)))
+
+
+class SyncBatchNormAct(nn.SyncBatchNorm):
+    """What timm makes of it for several processes."""
+
+    def __init__(self, channels):
+        super().__init__(channels)
+        self.drop, self.act = nn.Identity(), nn.SiLU()
+
+    def forward(self, x):
+        return self.act(self.drop(super().forward(x)))
+
+
+class Doubled(nn.BatchNorm2d):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+def with_statistics(layer):
+    """Parameters and running statistics that differ from 1 and 0, in evaluation mode."""
+    torch.manual_seed(0)
+    layer = layer.double().eval()
+    with torch.no_grad():
+        for tensor in (layer.weight, layer.running_var):
+            tensor.uniform_(0.5, 2)
+        for tensor in (layer.bias, layer.running_mean):
+            if tensor is not None:
+                tensor.normal_()
+    return layer
+
+
+def assert_evaluates_the_same(layer, *shapes):
+    """In float64, up to the order of operations. Returns the converted layer."""
+    converted = convert_decorrelated_batchnorm(nn.Sequential(copy.deepcopy(layer)), group_size=2)[0]
+    for shape in shapes:
+        x = torch.randn(shape, dtype=torch.float64)
+        torch.testing.assert_close(converted(x), layer(x), rtol=1e-10, atol=1e-10)
+    return converted
+
+
+@pytest.mark.parametrize("cls", [BatchNormAct2d, SyncBatchNormAct])
+def test_the_activation_of_a_layer_is_kept(cls):
+    layer = with_statistics(cls(4))
+    layer.act.train()
+    converted = assert_evaluates_the_same(layer, (3, 4, 5, 5))
+    assert [name for name, _ in converted.named_children()] == ["norm", "drop", "act"]
+    assert isinstance(converted.norm, DecorrelatedBatchNorm)
+    assert (converted.training, converted.norm.training, converted.act.training) == (False, False, True)
+
+
+def test_the_drop_of_a_layer_comes_before_its_activation():
+    """Twice the input, then a bounded activation: the order shows."""
+
+    class Double(nn.Module):
+        def forward(self, x):
+            return 2 * x
+
+    assert_evaluates_the_same(with_statistics(BatchNormAct2d(4, nn.Tanh, Double)), (3, 4, 5, 5))
+
+
+def test_any_number_of_dimensions_of_a_sync_batch_norm():
+    converted = assert_evaluates_the_same(
+        with_statistics(nn.SyncBatchNorm(4)), (5, 4), (5, 4, 3), (5, 4, 3, 2), (5, 4, 3, 2, 2)
+    )
+    assert converted.process_group == "world"
+    own = convert_decorrelated_batchnorm(nn.SyncBatchNorm(4), process_group=None)
+    assert own.process_group is None
+
+
+def test_a_layer_without_bias_gets_none_to_train():
+    layer = nn.BatchNorm2d(4)
+    layer.bias = None
+    converted = assert_evaluates_the_same(with_statistics(layer), (3, 4, 5, 5))
+    assert [name for name, p in converted.named_parameters() if p.requires_grad] == ["weight"]
+    assert not converted.bias.any()
+
+
+def test_other_subclasses_are_refused_by_name():
+    """Also one with timm's name and other children."""
+
+    class BatchNormAct2d(nn.BatchNorm2d):
+        def __init__(self, channels):
+            super().__init__(channels)
+            self.gate = nn.Sigmoid()
+
+    for layer, kind in ((Doubled(4), "Doubled"), (BatchNormAct2d(4), r".*<locals>\.BatchNormAct2d")):
+        model = nn.Sequential(nn.BatchNorm2d(4), nn.Sequential(layer))
+        with pytest.raises(TypeError, match=rf"layer '1\.0' is a tests\.nn\.test_convert\.{kind}, which may do more"):
+            convert_decorrelated_batchnorm(model)
+        assert not decorrelated(model)
+        assert decorrelated(convert_decorrelated_batchnorm(model, "0")) == {"0"}
+
+
+def test_a_lazy_layer_is_converted_once_it_has_seen_features():
+    model = nn.Sequential(nn.LazyBatchNorm2d())
+    with pytest.raises(TypeError, match=r"layer '0' is a LazyBatchNorm2d without channels; run the model once first"):
+        convert_decorrelated_batchnorm(model)
+    model(torch.randn(3, 4, 2, 2))
+    assert decorrelated(convert_decorrelated_batchnorm(model)) == {"0"}
 
 
 def test_layers_without_running_statistics_are_refused():

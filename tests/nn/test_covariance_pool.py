@@ -85,7 +85,7 @@ def test_rank_48_of_256_is_finite(choice):
 def test_gradient_at_low_rank_is_right(method, dtype, tolerance):
     """The root of X X^T is smooth in X as long as its rank stays: the gradient is not merely finite.
 
-    It is U diag(s) U^T for X = U diag(s) V^T, all s nonzero once the direction that centring removes is left out.
+    It is U diag(s) U^T for X = U diag(s) V^T, all s nonzero without the direction that centring removes.
     Zero eigenvalues are known to eps, the gradient's division by their roots to some tens of sqrt(eps). Products
     alone know their eigenvectors to less: what is divided by sqrt(eps) does not quite vanish in X. By default the
     root comes from the smaller matrix, which has no zero eigenvalues.
@@ -169,4 +169,6 @@ def test_refuses():
     with pytest.raises(ValueError, match="one of 1, 2, 3; got 4"):
         CovariancePool(64, 16, dims=4)
     with pytest.raises(ValueError, match="unknown method 'svd'; valid names are"):
-        CovariancePool(64, None, method="svd")(torch.ones(2, 64, 7, 7))
+        CovariancePool(64, None, method="svd")
+    with pytest.raises(ValueError, match="gradient must be a name or an object, got the class"):
+        CovariancePool(64, None, gradient=matroot.Lyapunov)

@@ -2,10 +2,8 @@
 
 import copy
 import io
-import logging
 import pickle
 
-import onnxruntime
 import pytest
 import torch
 from torch import nn
@@ -51,7 +49,7 @@ def test_autocast_changes_nothing_for_float32():
     expected = value_and_gradients(copy.deepcopy(layer), x, ())
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found = layer(x.requires_grad_())
-    assert torch.equal(found, expected[0])
+    torch.testing.assert_close(found, expected[0], **SINGLE)  # bfloat16 would cost 1e-2
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
@@ -155,16 +153,17 @@ def test_copies(track, again):
     layer = make(track=track, process_group="world")
     layer(features()).sum().backward()
     other = again(layer)
-    assert torch.equal(other(features(seed=1)), layer(features(seed=1)))
+    assert all(torch.equal(value, layer.state_dict()[name]) for name, value in other.state_dict().items())
+    close(other(features(seed=1)), layer(features(seed=1)))
     layer(features(seed=2))
     assert (other.num_batches_tracked, layer.num_batches_tracked) == (2, 3)
-    assert not torch.equal(other.running_matrix, layer.running_matrix)
-    assert torch.equal(other.eval()(features()), again(other)(features()))
+    assert not torch.allclose(other.running_matrix, layer.running_matrix)
+    close(other.eval()(features()), again(other)(features()))
 
 
 def test_world_is_this_process_where_nothing_is_initialised():
     x = features()
-    assert torch.equal(make(process_group="world")(x), make()(x))
+    close(make(process_group="world")(x), make()(x))
 
 
 def test_checkpointing_runs_the_layer_twice():
@@ -179,12 +178,14 @@ def test_checkpointing_runs_the_layer_twice():
     assert twice.num_batches_tracked == norm.num_batches_tracked == 2
 
 
-# --- torch.compile, torch.export, ONNX -----------------------------------------------------------
+# --- torch.compile -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize(("track", "channels_last"), [("whitening", True), ("covariance", False)])
+@pytest.mark.parametrize(
+    ("training", "track", "channels_last"), [(True, "whitening", True), (False, "covariance", False)]
+)
 def test_compile(training, track, channels_last):
+    """The root is in the graph of training, and in that of evaluation with ``track="covariance"``."""
     torch.compiler.reset()
     layer = make(track=track, momentum=None).train(training)
     other = copy.deepcopy(layer)
@@ -220,32 +221,3 @@ def test_compile_any_batch_size_once():
         for batch in (3, 9):
             x = correlated(batch, 6, 3, 5)
             close(compiled(x), by_definition(x, layer))
-
-
-@every_track
-def test_export(track):
-    layer = make(track=track)
-    layer(features())
-    layer.eval()
-    batch = torch.export.Dim("batch", min=2, max=64)
-    program = torch.export.export(layer, (features(),), dynamic_shapes=({0: batch},)).module()
-    x = correlated(7, 6, 3, 5, seed=1)
-    close(program(x), layer(x))
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
-@pytest.mark.parametrize(
-    ("kind", "track", "method"), [("1d", "covariance", "newton-schulz"), ("2d", "whitening", "auto")]
-)
-def test_onnx(kind, track, method, tmp_path):
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    layer = make(kind, track=track, method=method, dtype=torch.float32)
-    layer(features(kind, dtype=torch.float32))
-    layer.eval()
-    batch = {0: torch.export.Dim("batch", min=2, max=64)}
-    x = features(kind, dtype=torch.float32, seed=1)
-    program = torch.onnx.export(layer, (x,), dynamo=True, verbose=False, dynamic_shapes=(batch,))
-    program.save(str(tmp_path / "layer.onnx"))
-    session = onnxruntime.InferenceSession(str(tmp_path / "layer.onnx"))
-    (found,) = session.run(None, {session.get_inputs()[0].name: x[:3].numpy()})
-    torch.testing.assert_close(torch.from_numpy(found), layer(x[:3]).detach(), **SINGLE)

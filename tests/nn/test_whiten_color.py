@@ -145,6 +145,10 @@ def test_refuses():
     for eps in (-1e-5, float("nan"), float("inf")):
         with pytest.raises(ValueError, match=f"eps must be .*, got {eps}"):
             whiten_color(content, content, eps=eps)
+    with pytest.raises(ValueError, match=r"eps must be .*, got -1"):
+        WhitenColor(eps=-1)
+    with pytest.raises(ValueError, match="method 'power-iteration' has no inverse root"):
+        WhitenColor(method="power-iteration")
     for alpha in (0, 1.0):
         with pytest.raises(ValueError, match=f"strictly between 0 and 1, got {alpha}"):
             WhitenColor(alpha=alpha)

@@ -3,6 +3,7 @@
 from .convert import convert_decorrelated_batchnorm as convert_decorrelated_batchnorm
 from .covariance import covariance as covariance
 from .covariance_pool import CovariancePool as CovariancePool
+from .decorrelated import DecorrelatedBatchNorm as DecorrelatedBatchNorm
 from .decorrelated import DecorrelatedBatchNorm1d as DecorrelatedBatchNorm1d
 from .decorrelated import DecorrelatedBatchNorm2d as DecorrelatedBatchNorm2d
 from .decorrelated import DecorrelatedBatchNorm3d as DecorrelatedBatchNorm3d

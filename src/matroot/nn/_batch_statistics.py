@@ -9,11 +9,11 @@ from torch.autograd import Function
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
-Group: TypeAlias = "ProcessGroup | Literal['world'] | None"
+ProcessGroupLike: TypeAlias = "ProcessGroup | Literal['world'] | None"
 
 
 class BatchStatistics(NamedTuple):
-    """Statistics of C channels in G groups of d, over M positions here and ``count`` positions everywhere."""
+    """Statistics of C channels in G groups of d, over M positions here and ``count`` positions on all ranks."""
 
     count: Tensor
     """(): M, summed over the process group."""
@@ -22,31 +22,31 @@ class BatchStatistics(NamedTuple):
     covariance: Tensor
     """(G, d, d), about the mean, divided by the count."""
     centred: Tensor
-    """(C, M): this process's positions less the mean; in float32 at least, on CUDA in the dtype of half features."""
+    """(C, M): this process's positions minus the mean; in float32 at least, on CUDA in the dtype of half features."""
 
 
-def batch_statistics(rows: Tensor, groups: int = 1, process_group: Group = None) -> BatchStatistics:
+def batch_statistics(rows: Tensor, groups: int = 1, process_group: ProcessGroupLike = None) -> BatchStatistics:
     """Statistics of ``rows`` (C, M), computed in float32 at least.
 
-    Over a process group they are those of all ranks' positions side by side, whatever the number on each, and so
+    Over a process group they are those of the concatenated positions of all ranks, whatever the number on each, and so
     are their gradients. The second moments are taken about the mean: E[x^2] - E[x]^2 cancels where the mean is
     large. No positions at all give NaN.
     """
     dtype = torch.promote_types(rows.dtype, torch.float32)
-    ranks = ranks_of(process_group)
+    group = active_group(process_group)
     totals = torch.cat([rows.sum(1, dtype=dtype), rows.new_full((1,), rows.shape[1], dtype=dtype)])
-    if ranks is not None:
-        totals = sum_over(ranks, totals)
+    if group is not None:
+        totals = all_reduce_sum(totals, group)
     count = totals[-1].detach()
     mean = totals[:-1] / count
     centred = rows - mean[:, None]
     if rows.is_cuda:
-        # Half features are rounded by as much already, and their products are summed in float32.
+        # Half features carry that rounding error already, and their products are summed in float32.
         centred = centred.to(rows.dtype)
     blocks = centred.unflatten(0, (groups, -1))
     scatter = blocks @ blocks.mT if centred.dtype == dtype else _Scatter.apply(blocks)
-    if ranks is not None:
-        scatter = sum_over(ranks, scatter)
+    if group is not None:
+        scatter = all_reduce_sum(scatter, group)
     return BatchStatistics(count, mean, scatter / count, centred)
 
 
@@ -64,22 +64,17 @@ class _Scatter(Function):
         return (grads[0] + grads[0].mT).to(X.dtype) @ X
 
 
-def add_to_diagonal(covariance: Tensor, eps: float) -> Tensor:
-    """covariance + eps I, for (*, d, d)."""
-    return covariance + eps * torch.diag_embed(torch.ones_like(covariance[..., 0]))
-
-
-def ranks_of(process_group: Group) -> "ProcessGroup | None":
-    """The group to sum over; None when that is this process alone."""
+def active_group(process_group: ProcessGroupLike) -> "ProcessGroup | None":
+    """The process group to sum over; None when that is this process alone."""
     if process_group is None or not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return None
-    ranks = torch.distributed.group.WORLD if process_group == "world" else process_group
-    return ranks if torch.distributed.get_world_size(ranks) > 1 else None
+    group = torch.distributed.group.WORLD if process_group == "world" else process_group
+    return group if torch.distributed.get_world_size(group) > 1 else None
 
 
-def sum_over(ranks: "ProcessGroup", tensor: Tensor) -> Tensor:
+def all_reduce_sum(tensor: Tensor, group: "ProcessGroup") -> Tensor:
     """The sum of the ``tensor`` of every rank."""
     # The functional collective is differentiable, eager and compiled: its derivative is again a sum over ranks.
     from torch.distributed._functional_collectives import all_reduce
 
-    return all_reduce(tensor, "sum", ranks)
+    return all_reduce(tensor, "sum", group)

@@ -6,7 +6,7 @@ from torch import nn
 
 
 def constructor_arguments(module: nn.Module, **stored: object) -> str:
-    """The arguments of the constructor call, those at their default left out.
+    """The arguments of the constructor call, without those at their default.
 
     A value is the module's attribute of the same name, unless it is ``stored`` under another.
     """

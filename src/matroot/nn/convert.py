@@ -1,77 +1,112 @@
 """Decorrelated layers in the place of batch normalisation."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 import torch
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.lazy import LazyModuleMixin
 
 from .decorrelated import (
+    DecorrelatedBatchNorm,
     DecorrelatedBatchNorm1d,
     DecorrelatedBatchNorm2d,
     DecorrelatedBatchNorm3d,
-    _DecorrelatedBatchNorm,
 )
 
-_REPLACEMENTS: dict[type[nn.Module], type[_DecorrelatedBatchNorm]] = {
+_REPLACEMENTS: dict[type[_BatchNorm], type[DecorrelatedBatchNorm]] = {
     nn.BatchNorm1d: DecorrelatedBatchNorm1d,
     nn.BatchNorm2d: DecorrelatedBatchNorm2d,
     nn.BatchNorm3d: DecorrelatedBatchNorm3d,
+    nn.SyncBatchNorm: DecorrelatedBatchNorm,
 }
+_WITH_ACTIVATION: dict[str, type[_BatchNorm]] = {"BatchNormAct2d": nn.BatchNorm2d, "SyncBatchNormAct": nn.SyncBatchNorm}
+"""timm's subclasses that apply their children ``drop`` and ``act`` after the normalisation."""
 
 
 def convert_decorrelated_batchnorm(model: nn.Module, pattern: str | Sequence[str] = "*", **options) -> nn.Module:
-    """Replace BatchNorm1d/2d/3d layers whose qualified name matches by decorrelated ones.
+    """Replace batch normalisation layers whose qualified name matches by decorrelated ones.
 
     model: changed in place, and returned; a model that is itself such a layer returns the new one.
     pattern: of names as ``named_modules`` gives them, with ``*``, ``?`` and ``[...]``; or several patterns.
         ``"bn1"`` is a ResNet's first layer, ``"layer?.*.bn2"`` one of each block, ``"*"`` every layer.
-    options: arguments of :class:`DecorrelatedBatchNorm2d`, such as ``group_size=16``; eps and momentum are the
-        replaced layer's unless given.
+    options: arguments of :class:`DecorrelatedBatchNorm2d`, such as ``group_size=16``; eps, momentum and process group
+        are the replaced layer's unless given.
+
+    BatchNorm1d/2d/3d become DecorrelatedBatchNorm1d/2d/3d, and SyncBatchNorm, which takes any number of dimensions,
+    DecorrelatedBatchNorm. timm's BatchNormAct2d and SyncBatchNormAct become an ``nn.Sequential`` of the decorrelated
+    layer, ``norm``, and their own ``drop`` and ``act``. What other subclasses compute is not known: a
+    matching one is a TypeError naming it, and the model does not change.
 
     The very parameters, device, dtype, training flag and running statistics are kept: until it is trained
-    further, the new model evaluates like the old one. ValueError when nothing matches, when a matched layer keeps no
-    running statistics, and, naming the layer, when the options do not fit it.
+    further, the new model evaluates like the old one. A layer with a weight and no bias gets a zero bias that is not
+    trained. ValueError when nothing matches, when a matching layer keeps no running statistics, and, naming the layer,
+    when the options do not fit it.
 
     Like ``torch.nn.SyncBatchNorm.convert_sync_batchnorm``.
     """
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
     layers = {
-        name: layer
-        for name, layer in model.named_modules(remove_duplicate=False)
-        if isinstance(layer, tuple(_REPLACEMENTS))
+        name: layer for name, layer in model.named_modules(remove_duplicate=False) if isinstance(layer, _BatchNorm)
     }
     matching = {name: layer for name, layer in layers.items() if any(fnmatchcase(name, p) for p in patterns)}
     if not matching:
         names = ", ".join(map(repr, layers)) or "none"
         raise ValueError(f"no BatchNorm layer matches {pattern!r}; this model's are: {names}")
 
-    made: dict[nn.Module, nn.Module] = {}  # a layer in several places stays one layer
+    replacements: dict[nn.Module, nn.Module] = {}  # a layer in several places stays one layer
     for name, layer in matching.items():
-        if layer not in made:
-            made[layer] = _decorrelated(name, layer, options)
+        if layer not in replacements:
+            replacements[layer] = _replacement(name, layer, options)
     for name, layer in matching.items():
         if name == "":
-            return made[layer]
+            return replacements[layer]
         parent, _, child = name.rpartition(".")
-        setattr(model.get_submodule(parent), child, made[layer])
+        setattr(model.get_submodule(parent), child, replacements[layer])
     return model
 
 
-def _decorrelated(name: str, layer: nn.Module, options: dict) -> _DecorrelatedBatchNorm:
-    assert isinstance(layer, nn.BatchNorm1d | nn.BatchNorm2d | nn.BatchNorm3d)
+def _replacement(name: str, layer: _BatchNorm, options: dict) -> nn.Module:
+    if type(layer) in _REPLACEMENTS:
+        return _decorrelated(name, layer, _REPLACEMENTS[type(layer)], options)
+    if isinstance(layer, LazyModuleMixin):
+        raise TypeError(f"layer {name!r} is a {type(layer).__name__} without channels; run the model once first")
+    base = _WITH_ACTIVATION.get(type(layer).__name__)
+    children = dict(layer.named_children())
+    if base is None or not isinstance(layer, base) or children.keys() != {"drop", "act"}:
+        kind = f"{type(layer).__module__}.{type(layer).__qualname__}"
+        raise TypeError(
+            f"layer {name!r} is a {kind}, which may do more than batch normalisation; exclude it by the pattern, or "
+            "replace it by one of torch.nn first"
+        )
+    norm = _decorrelated(name, layer, _REPLACEMENTS[base], options)
+    sequence = nn.Sequential(OrderedDict(norm=norm, drop=children["drop"], act=children["act"]))
+    sequence.training = layer.training
+    return sequence
+
+
+def _decorrelated(
+    name: str, layer: _BatchNorm, replacement: type[DecorrelatedBatchNorm], options: dict
+) -> DecorrelatedBatchNorm:
     if layer.running_mean is None or layer.running_var is None:
         raise ValueError(f"layer {name!r} keeps no running statistics, which a decorrelated layer evaluates with")
-    replacement = next(new for old, new in _REPLACEMENTS.items() if isinstance(layer, old))
     own = {"eps": layer.eps, "momentum": layer.momentum, "affine": layer.affine}
     own |= {"device": layer.running_mean.device, "dtype": layer.running_mean.dtype}
+    if isinstance(layer, nn.SyncBatchNorm):
+        own["process_group"] = "world" if layer.process_group is None else layer.process_group
     try:
         new = replacement(layer.num_features, **own | options)
     except ValueError as error:
         raise ValueError(f"layer {name!r}: {error}") from error
     new.train(layer.training)
     if new.affine and layer.affine:
-        new.weight, new.bias = layer.weight, layer.bias
+        new.weight = layer.weight
+        if layer.bias is None:
+            new.bias.requires_grad_(False)
+        else:
+            new.bias = layer.bias
     with torch.no_grad():
         new.running_mean.copy_(layer.running_mean)
         spread = layer.running_var if new.track == "covariance" else torch.rsqrt(layer.running_var + new.eps)

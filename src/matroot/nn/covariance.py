@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 
 from .._tracing import autocast_disabled
-from ._feature_maps import require_feature_maps
+from ..backends import torch_ops
+from ._validation import require_feature_maps
 
 
 def covariance(x: Tensor, *, correction: int = 0, eps: float = 0.0) -> Tensor:
@@ -35,6 +36,15 @@ def covariance_of_deviations(X: Tensor, *, correction: int, eps: float) -> Tenso
     """X X^T/(N - correction) + eps I of centred X (*, C, N), shape (*, C, C)."""
     with autocast_disabled(X):
         covariance = X @ X.mT / max(X.shape[-1] - correction, 1)
-    if eps:
-        covariance = covariance + eps * torch.diag_embed(torch.ones_like(covariance[..., 0]))
-    return covariance
+    return add_to_diagonal(covariance, eps) if eps else covariance
+
+
+def add_to_diagonal(covariance: Tensor, eps: float) -> Tensor:
+    """covariance + eps I, for (*, d, d)."""
+    return covariance + eps * torch_ops.identity(covariance)
+
+
+def flush_subnormal(covariance: Tensor) -> Tensor:
+    """Covariances (*, d, d) with subnormal ones replaced by zero: rounding makes those indefinite."""
+    size = covariance.detach().abs().amax((-2, -1), keepdim=True)
+    return covariance * (size >= torch.finfo(covariance.dtype).tiny)

@@ -4,10 +4,10 @@ from torch import Tensor, nn
 
 from ..gradients import Gradient
 from ..methods import Method
-from ._feature_maps import require_feature_maps
-from ._low_rank import root_of_few
-from ._reduction import reduction
+from ._channel_reduction import channel_reduction
+from ._gram import sqrtm_from_gram
 from ._second_order_pool import SecondOrderPool
+from ._validation import require_feature_maps
 from .covariance import covariance_of_deviations, deviations
 
 
@@ -20,7 +20,7 @@ class CovariancePool(SecondOrderPool):
     root: False returns the covariance itself.
     triangle: flatten to the upper triangle, row by row; False returns matrices.
     method, gradient: how the root is taken, see :func:`matroot.sqrtm`. By default maps with fewer positions than
-        channels take it from the smaller matrix of inner products of positions, exact and cheaper.
+        channels take it from the smaller Gram matrix of positions, exact and cheaper.
 
     Returns (B, n (n + 1)/2) or (B, n, n) with n channels after the reduction. Statistics and root are in float32 at
     least, the result has the dtype of the (reduced) features. Maps with fewer positions than channels have singular
@@ -41,11 +41,11 @@ class CovariancePool(SecondOrderPool):
     ) -> None:
         super().__init__(root, triangle, method, gradient)
         self.in_channels, self.reduce_to, self.dims = in_channels, reduce_to, dims
-        self.reduce = nn.Identity() if reduce_to is None else reduction(in_channels, reduce_to, dims)
+        self.reduce = nn.Identity() if reduce_to is None else channel_reduction(in_channels, reduce_to, dims)
 
     @property
     def out_features(self) -> int:
-        """How many numbers come out for one feature map."""
+        """Number of features that one feature map gives."""
         n = self.in_channels if self.reduce_to is None else self.reduce_to
         return n * (n + 1) // 2 if self.triangle else n * n
 
@@ -54,5 +54,5 @@ class CovariancePool(SecondOrderPool):
         features = self.reduce(x)
         X, _ = deviations(features.flatten(2))
         if self.root and self.method == "auto" and self.gradient is None and X.shape[-1] < X.shape[-2]:
-            return self.flattened(root_of_few(X), features.dtype)
-        return self.finish(covariance_of_deviations(X, correction=0, eps=0.0), features.dtype)
+            return self.flatten(sqrtm_from_gram(X), features.dtype)
+        return self.pool_covariance(covariance_of_deviations(X, correction=0, eps=0.0), features.dtype)

@@ -7,13 +7,14 @@ import torch
 from torch import nn
 
 from .._tracing import autocast_disabled
-from .decorrelated import _DecorrelatedBatchNorm
+from ._whitening import scale_and_shift
+from .decorrelated import DecorrelatedBatchNorm
 
 _Layer = TypeVar("_Layer", nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
 @torch.no_grad()
-def fold(layer: _Layer, norm: _DecorrelatedBatchNorm) -> _Layer:
+def fold(layer: _Layer, norm: DecorrelatedBatchNorm) -> _Layer:
     """One layer that computes ``norm(layer(x))`` of evaluation mode, at the cost of ``layer`` alone.
 
     layer: Linear, Conv1d, Conv2d or Conv3d with as many output channels as ``norm`` has features.
@@ -21,13 +22,13 @@ def fold(layer: _Layer, norm: _DecorrelatedBatchNorm) -> _Layer:
 
     Returns a new layer like ``layer`` with other weights, and a bias; neither argument changes. TypeError for
     another kind of layer; ValueError when the numbers of channels differ, when ``norm`` is in training mode, and
-    when its groups straddle those of a grouped convolution, which the folded one could not express.
+    when its groups straddle those of a grouped convolution, which one convolution cannot express.
 
     Like ``torch.nn.utils.fusion.fuse_conv_bn_eval``.
     """
     if not isinstance(layer, nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d):
         raise TypeError(f"layer must be Linear, Conv1d, Conv2d or Conv3d, got {type(layer).__name__}")
-    if not isinstance(norm, _DecorrelatedBatchNorm):
+    if not isinstance(norm, DecorrelatedBatchNorm):
         raise TypeError(f"norm must be a DecorrelatedBatchNorm, got {type(norm).__name__}")
     channels = len(layer.weight)
     if channels != norm.num_features:
@@ -40,11 +41,11 @@ def fold(layer: _Layer, norm: _DecorrelatedBatchNorm) -> _Layer:
             raise ValueError(f"groups of {size} channels in norm straddle those of {conv_size} in the convolution")
 
     with autocast_disabled(layer.weight):
-        # norm(z) = W (z - mean) + bias in each group
-        W, bias = norm.scaled(norm.whitening_matrix())
-        offset = (0 if layer.bias is None else layer.bias) - norm.running_mean.to(W.dtype)
-        weight = W @ layer.weight.to(W.dtype).reshape(norm.groups, W.shape[-1], -1)
-        offset = W @ offset.view(norm.groups, -1, 1) + (0 if bias is None else bias)
+        # norm(z) = A (z - mean) + bias in each group
+        A, bias = scale_and_shift(norm.whitening_matrix(), norm.weight, norm.bias)
+        offset = (0 if layer.bias is None else layer.bias) - norm.running_mean.to(A.dtype)
+        weight = A @ layer.weight.to(A.dtype).reshape(norm.groups, A.shape[-1], -1)
+        offset = A @ offset.view(norm.groups, -1, 1) + (0 if bias is None else bias)
 
     folded = copy.deepcopy(layer)
     like = layer.weight

@@ -1,4 +1,4 @@
-"""Covariance pooling of video: over a sliding window of frames, and what makes features attentive before it."""
+"""Covariance pooling of video over a sliding window of frames, and attention to precede it."""
 
 import torch
 from torch import Tensor, nn
@@ -6,9 +6,9 @@ from torch.nn import functional
 
 from ..gradients import Gradient
 from ..methods import Method
-from ._feature_maps import require_feature_maps
 from ._printing import constructor_arguments
 from ._second_order_pool import SecondOrderPool
+from ._validation import require_feature_maps
 from .covariance import covariance
 
 
@@ -22,7 +22,7 @@ class TemporalCovariancePool(SecondOrderPool):
     i = j being the covariances inside frames and the rest those between them: the covariance of a sum of frames. At
     both ends of the video the border frame is repeated.
 
-    window: number of frames, odd; 1 leaves out what is between frames.
+    window: number of frames, odd; 1 gives the covariances inside frames alone.
     per_frame: True returns the root of every frame's matrix, False one root, of their mean over the video.
     root: False returns the covariance itself.
     triangle: flatten to the upper triangle, row by row; False returns matrices.
@@ -48,11 +48,11 @@ class TemporalCovariancePool(SecondOrderPool):
     def forward(self, video: Tensor) -> Tensor:
         require_feature_maps(video, "video", dims=3)
         wide = video.to(torch.promote_types(video.dtype, torch.float32))
-        reach = self.window // 2
-        total = torch.stack([_shifted(wide, offset) for offset in range(-reach, reach + 1)]).sum(0)
+        half_window = self.window // 2
+        total = torch.stack([_shifted(wide, offset) for offset in range(-half_window, half_window + 1)]).sum(0)
         frames = total.transpose(1, 2)
         matrices = covariance(frames.flatten(0, 1)).unflatten(0, frames.shape[:2])
-        return self.finish(matrices if self.per_frame else matrices.mean(1), video.dtype)
+        return self.pool_covariance(matrices if self.per_frame else matrices.mean(1), video.dtype)
 
 
 class TemporalAttention(nn.Module):
@@ -84,14 +84,24 @@ class TemporalAttention(nn.Module):
             nn.Sigmoid(),
         )
         self.temporal = nn.Conv3d(channels, channels, (window, 1, 1))
+        self._zero_residuals()
+
+    def reset_parameters(self) -> None:
+        """Initialise again, as the constructor does; of use after ``to_empty``."""
+        for layer in self.modules():
+            if isinstance(layer, nn.Conv1d | nn.Conv3d | nn.BatchNorm3d):
+                layer.reset_parameters()
+        self._zero_residuals()
+
+    def _zero_residuals(self) -> None:
         for parameter in (self.norm.weight, *self.temporal.parameters()):
             nn.init.zeros_(parameter)
 
     def forward(self, video: Tensor) -> Tensor:
         require_feature_maps(video, "video", dims=3, channels=self.channels)
         attended = (video + self.norm(self._in_space(video))) * self._in_channels(video)
-        reach = self.window // 2
-        frames = torch.arange(-reach, video.shape[2] + reach, device=video.device) % video.shape[2]
+        half_window = self.window // 2
+        frames = torch.arange(-half_window, video.shape[2] + half_window, device=video.device) % video.shape[2]
         return functional.relu(attended + self.temporal(attended.index_select(2, frames)))
 
     def _in_space(self, video: Tensor) -> Tensor:

@@ -6,11 +6,12 @@ import torch
 from torch import Tensor, nn
 
 from .._api import invsqrtm, sqrtm
+from .._registry import validate
 from .._tracing import autocast_disabled
 from ..gradients import Gradient
 from ..methods import Method
-from ._feature_maps import require_feature_maps
 from ._printing import constructor_arguments
+from ._validation import require_eps, require_feature_maps
 from .covariance import covariance_of_deviations, deviations
 
 
@@ -40,8 +41,7 @@ def whiten_color(
     """
     require_blend(alpha)
     _require_pair(content, style, groups)
-    if not 0 <= eps < math.inf:
-        raise ValueError(f"eps must be a finite number >= 0, got {eps!r}")
+    require_eps(eps)
     dtype = torch.promote_types(content.dtype, torch.float32)
     X, _ = deviations(_grouped(content, groups).to(dtype))
     Y, mean = deviations(_grouped(style, groups).to(dtype))
@@ -60,7 +60,7 @@ class WhitenColor(nn.Module):
     alpha: the blend at the start; the sigmoid of a parameter if ``learnable``, then strictly between 0 and 1.
     groups, eps, method, gradient: see :func:`whiten_color`.
 
-    ``forward(content, style)`` returns the content's shape and dtype. The attribute ``alpha`` is the blend as it is.
+    ``forward(content, style)`` returns the content's shape and dtype. The attribute ``alpha`` is the current blend.
     """
 
     def __init__(
@@ -76,14 +76,22 @@ class WhitenColor(nn.Module):
         require_blend(alpha)
         if learnable and not 0 < alpha < 1:
             raise ValueError(f"a learnable alpha must lie strictly between 0 and 1, got {alpha!r}; or learnable=False")
-        self.start, self.learnable, self.groups, self.eps = alpha, learnable, groups, eps
+        require_eps(eps)
+        validate(method, gradient, "both")
+        self.initial_alpha, self.learnable, self.groups, self.eps = alpha, learnable, groups, eps
         self.method, self.gradient = method, gradient
-        self.logit = nn.Parameter(torch.tensor(math.log(alpha / (1 - alpha)))) if learnable else None
+        self.logit = nn.Parameter(torch.empty(())) if learnable else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """The blend of the constructor."""
+        if self.logit is not None:
+            nn.init.constant_(self.logit, math.log(self.initial_alpha / (1 - self.initial_alpha)))
 
     @property
     def alpha(self) -> float | Tensor:
-        """The blend as it is now."""
-        return self.start if self.logit is None else torch.sigmoid(self.logit)
+        """The current blend."""
+        return self.initial_alpha if self.logit is None else torch.sigmoid(self.logit)
 
     def forward(self, content: Tensor, style: Tensor) -> Tensor:
         return whiten_color(
@@ -97,7 +105,7 @@ class WhitenColor(nn.Module):
         )
 
     def extra_repr(self) -> str:
-        return constructor_arguments(self, alpha=self.start)
+        return constructor_arguments(self, alpha=self.initial_alpha)
 
 
 def require_blend(alpha: float | Tensor) -> None:

@@ -1,17 +1,19 @@
 """ZCA whitening of data sets."""
 
-import math
 from typing import Self
 
 import torch
 from torch import Tensor, nn
 
 from .._api import Roots, roots
-from .._tracing import autocast_disabled
+from .._registry import validate
+from .._tracing import autocast_disabled, exporting
 from ..gradients import Gradient
 from ..methods import Method
-from ._batch_statistics import BatchStatistics, add_to_diagonal, batch_statistics
+from ._batch_statistics import BatchStatistics, batch_statistics
 from ._printing import constructor_arguments
+from ._validation import require_eps
+from .covariance import add_to_diagonal
 
 
 class ZCAWhitening(nn.Module):
@@ -24,13 +26,16 @@ class ZCAWhitening(nn.Module):
 
     ``fit`` learns from one tensor, ``partial_fit`` from batches of any sizes one after another; the result is that of
     all rows at once, to rounding, also when the mean is large. ``transform``, which is what calling the module does,
-    whitens; ``inverse_transform`` undoes it. Before any data it is the identity.
+    whitens; ``inverse_transform`` undoes it. Without data it is the identity. The first call after ``partial_fit``
+    computes the roots; a graph exported before that call contains them.
 
     State is in the buffers ``count``, ``mean``, ``covariance``, ``whitening`` and ``coloring``. Data of another
     shape raises ValueError naming both; fitting NaN, Inf or no rows raises ValueError and changes nothing. Results
     have the dtype of floating-point data; integers give the dtype of the statistics.
 
-    Like scikit-learn's ``PCA(whiten=True)`` rotated back to the axes of the data.
+    A direction of variance v is divided by sqrt(v + eps) and has variance v/(v + eps) afterwards. With ``eps=0`` and a
+    covariance of full rank this is scikit-learn's ``PCA(whiten=True)`` rotated back to the axes of the data; with eps
+    it is smaller by a factor sqrt(v/(v + eps)) in each direction.
     """
 
     count: Tensor
@@ -49,10 +54,8 @@ class ZCAWhitening(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        if not 0 <= eps < math.inf:
-            raise ValueError(f"eps must be a finite number >= 0, got {eps!r}")
-        # A method that is unknown or has no inverse root fails here, not in the first batch.
-        roots(torch.ones(1, 1, device="cpu"), method, gradient=gradient)
+        require_eps(eps)
+        validate(method, gradient, "both")
         self.num_features = num_features
         self.eps = eps
         self.method = method
@@ -62,6 +65,10 @@ class ZCAWhitening(nn.Module):
         self.register_buffer("mean", torch.empty(num_features, device=device, dtype=wide))
         for name in ("covariance", "whitening", "coloring"):
             self.register_buffer(name, torch.empty(num_features, num_features, device=device, dtype=wide))
+        self.reset()
+
+    def reset_parameters(self) -> None:
+        """:meth:`reset`, by the name under which PyTorch initialises modules made on the meta device."""
         self.reset()
 
     def reset(self) -> None:
@@ -77,7 +84,7 @@ class ZCAWhitening(nn.Module):
         statistics = self._statistics(X)
         self.reset()
         self._merge(statistics)
-        self._refresh()
+        self._current_roots()
         return self
 
     def partial_fit(self, X: Tensor) -> Self:
@@ -99,18 +106,16 @@ class ZCAWhitening(nn.Module):
     def transform(self, X: Tensor) -> Tensor:
         """``X`` (N, num_features) whitened."""
         self._require(X)
-        self._refresh()
         with autocast_disabled(X):
             dtype = self._compute_dtype(X)
-            return self._result((X - self.mean.to(dtype)) @ self.whitening.to(dtype), X)
+            return self._result((X - self.mean.to(dtype)) @ self._current_roots().invsqrt.to(dtype), X)
 
     def inverse_transform(self, Y: Tensor) -> Tensor:
         """The data (N, num_features) whose ``transform`` is ``Y``."""
         self._require(Y)
-        self._refresh()
         with autocast_disabled(Y):
             dtype = self._compute_dtype(Y)
-            return self._result(Y.to(dtype) @ self.coloring.to(dtype) + self.mean.to(dtype), Y)
+            return self._result(Y.to(dtype) @ self._current_roots().sqrt.to(dtype) + self.mean.to(dtype), Y)
 
     def forward(self, X: Tensor) -> Tensor:
         return self.transform(X)
@@ -145,7 +150,7 @@ class ZCAWhitening(nn.Module):
         before = self.count.to(dtype)
         shift = new.mean - self.mean.to(dtype)
         share = rows / (before + rows)
-        # Squares about the two means, and what the distance of the means adds.
+        # The scatters about the two means, and that of the means.
         scatter = (before - 1).clamp_min(0) * self.covariance.to(dtype) + rows * new.covariance[0]
         scatter = scatter + before * share * torch.outer(shift, shift)
         self.covariance.copy_(scatter / (before + rows - 1).clamp_min(1))
@@ -156,12 +161,14 @@ class ZCAWhitening(nn.Module):
     def _roots(self, covariance: Tensor) -> Roots:
         return roots(add_to_diagonal(covariance, self.eps), self.method, gradient=self.gradient)
 
-    @torch.no_grad()
-    def _refresh(self) -> None:
-        """Bring the roots up to date: streaming defers this."""
-        if self._stale:
-            dtype = torch.promote_types(self.covariance.dtype, torch.float32)
-            self._store(self._roots(self.covariance.to(dtype)))
+    def _current_roots(self) -> Roots:
+        """The roots of the covariance; those that ``partial_fit`` deferred are taken and stored now."""
+        if not self._stale:
+            return Roots(self.coloring, self.whitening)
+        found = self._roots(self.covariance.to(torch.promote_types(self.covariance.dtype, torch.float32)))
+        if not exporting():  # a graph has no values to store
+            self._store(found)
+        return found
 
     @torch.no_grad()
     def _store(self, found: Roots) -> None:
@@ -170,5 +177,5 @@ class ZCAWhitening(nn.Module):
         self._stale = False
 
     def _save_to_state_dict(self, *args) -> None:
-        self._refresh()
+        self._current_roots()
         super()._save_to_state_dict(*args)

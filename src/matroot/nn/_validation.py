@@ -1,4 +1,6 @@
-"""What every layer asks of its feature maps (B, C, *spatial)."""
+"""Checks of arguments that several layers share."""
+
+import math
 
 from torch import Tensor
 
@@ -15,3 +17,9 @@ def require_feature_maps(x: Tensor, name: str = "x", dims: int | None = None, ch
         raise ValueError(f"{name} must have {dims + 2} dimensions (B, C and {dims} more); got {x.ndim}, shape {shape}")
     if channels is not None and x.shape[1] != channels:
         raise ValueError(f"{name} must have {channels} channels; got {x.shape[1]}, shape {shape}")
+
+
+def require_eps(eps: float) -> None:
+    """Raise unless ``eps`` is a finite nonnegative number."""
+    if not 0 <= eps < math.inf:
+        raise ValueError(f"eps must be a finite number >= 0, got {eps!r}")

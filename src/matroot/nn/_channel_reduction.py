@@ -1,4 +1,4 @@
-"""Fewer channels before a covariance."""
+"""Reduction of the number of channels before a covariance."""
 
 from torch import nn
 
@@ -6,7 +6,7 @@ CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 NORMS = {1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}
 
 
-def reduction(in_channels: int, out_channels: int, dims: int) -> nn.Sequential:
+def channel_reduction(in_channels: int, out_channels: int, dims: int) -> nn.Sequential:
     """1x1 convolution without bias, batch normalisation, ReLU: (B, in, *spatial) -> (B, out, *spatial)."""
     if dims not in CONVOLUTIONS:
         raise ValueError(f"dims must be one of {', '.join(map(str, CONVOLUTIONS))}; got {dims!r}")

@@ -1,7 +1,7 @@
-"""Decorrelated batch normalisation by kernels, under Triton's interpreter; ``test_triton.py`` runs this file.
+"""Decorrelated batch normalisation in fused kernels, under Triton's interpreter.
 
-The layer in half precision is compared with itself in double precision. Both have the same features: the difference is
-that of float32, and of results that are written in half precision, which the interpreter cuts off.
+The layer in half precision is compared with itself in double precision, on the same features: the difference is the
+rounding of float32, and of results stored in half precision, which the interpreter truncates.
 """
 
 import copy
@@ -9,15 +9,15 @@ import copy
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from matroot.backends.triton.whitening import launch as triton_features
-from matroot.nn import DecorrelatedBatchNorm1d, DecorrelatedBatchNorm2d, _whitening_step
+from matroot.nn import DecorrelatedBatchNorm1d, DecorrelatedBatchNorm2d, _whitening_fused
 
 from ..matrices import error
 from ..nn.correlated import correlated
+from ..nn.ranks import on_ranks
 
 HALF = torch.finfo(torch.half).eps
 pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")  # of NaN and Inf, on purpose
@@ -47,7 +47,7 @@ def features(*shape, dtype=torch.half, **options):
 
 
 def results(layer, x, g):
-    """Output, gradients by x and parameters, and what is remembered, in double precision."""
+    """Output, gradients with respect to x and the parameters, and running statistics, in double precision."""
     X = x.detach().clone().requires_grad_()
     y = layer(X)
     found = [y, *torch.autograd.grad(y, (X, *layer.parameters()), g.to(y.dtype))]
@@ -59,15 +59,15 @@ def assert_same(found, expected, tolerance=4 * HALF):
         assert error(ours.flatten()[None], true.flatten()[None]) < tolerance
 
 
-def fits(x, layer):
-    return _whitening_step.fits(x, layer.groups)
+def is_supported(x, layer):
+    return _whitening_fused.is_supported(x, layer.groups)
 
 
 @pytest.mark.parametrize("options", [{}, {"groups": 2, "track": "covariance"}, {"affine": False, "momentum": None}])
 @pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16])
 def test_as_in_double_precision(options, dtype):
     layer, x, g = layer_of(**options), features(4, 6, 5, 7, dtype=dtype), features(4, 6, 5, 7, seed=1, dtype=dtype)
-    assert fits(x, layer)
+    assert is_supported(x, layer)
     expected = results(copy.deepcopy(layer).double(), x.double(), g)
     assert_same(results(layer, x, g), expected, 4 * torch.finfo(dtype).eps)
     y = layer(x)
@@ -103,7 +103,7 @@ def test_only_what_is_needed():
 
 
 def test_in_a_network():
-    """A change in place of what the layer returns, and of its statistics, is no harm."""
+    """The backward pass accepts an output and running statistics that were changed in place since."""
     layer = layer_of()
     x = features(4, 6, 5, 7).requires_grad_()
     nn.Sequential(layer, nn.ReLU(inplace=True), copy.deepcopy(layer))(x).sum().backward()
@@ -111,14 +111,14 @@ def test_in_a_network():
 
 
 @pytest.mark.parametrize("track", ["whitening", "covariance"])
-def test_bad_batches_are_not_remembered(track):
+def test_bad_batches_leave_the_running_statistics(track):
     layer = layer_of(groups=2, track=track, momentum=None)
     before = copy.deepcopy(layer.state_dict())
     x = features(4, 6, 5, 7)
     for bad in (float("nan"), float("inf")):
-        spoilt = x.clone()
-        spoilt[0, 0, 0, 0] = bad
-        y = layer(spoilt)
+        nonfinite = x.clone()
+        nonfinite[0, 0, 0, 0] = bad
+        y = layer(nonfinite)
         assert torch.isnan(y[:, :3]).all()
         assert torch.isfinite(y[:, 3:]).all()
     layer(x[:1, :, :1, :1])
@@ -147,7 +147,7 @@ def test_second_derivatives():
         X = x.to(dtype).requires_grad_()
         own = copy.deepcopy(layer).to(torch.promote_types(dtype, torch.float32))
         (gradient,) = torch.autograd.grad(own(X).square().sum() / 100, X, create_graph=True)
-        # By the weight: by x the second derivative of a white output is a small rest.
+        # With respect to the weight: with respect to x that of a white output nearly cancels.
         found.append([torch.autograd.grad(gradient.square().sum(), own.weight)[0].double()])
         assert own.num_batches_tracked == 1
     assert_same(*found, 0.02)
@@ -163,14 +163,14 @@ def test_batched_gradients():
         assert_same([found.double()], [alone.double()])
 
 
-def test_other_derivatives_take_the_ordinary_way():
+def test_other_derivatives_take_torch_operations():
     layer, x = layer_of(momentum=0.0), features(4, 6, 5, 7)
     tangent = features(4, 6, 5, 7, seed=1)
     with torch.autograd.forward_ad.dual_level():
-        assert not fits(torch.autograd.forward_ad.make_dual(x, tangent), layer)
-    ways = []
-    torch.func.grad(lambda x: (ways.append(fits(x, layer)), x.sum())[1])(x)
-    assert ways == [False]
+        assert not is_supported(torch.autograd.forward_ad.make_dual(x, tangent), layer)
+    supported = []
+    torch.func.grad(lambda x: (supported.append(is_supported(x, layer)), x.sum())[1])(x)
+    assert supported == [False]
     compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
     assert error(compiled(x).double().flatten()[None], layer(x).double().flatten()[None]) < 4 * HALF
 
@@ -178,34 +178,29 @@ def test_other_derivatives_take_the_ordinary_way():
 # --- over ranks ----------------------------------------------------------------------------------
 
 
-def _on_each_rank(rank, world, path):
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{path}", rank=rank, world_size=world)
+def _every_batch(rank, world):
     use_kernels()
-    try:
-        for sizes in ((3, 5), (0, 4), (1, 1)):
-            for same in (True, False):
-                _train(rank, sizes, same)
-    finally:
-        dist.destroy_process_group()
+    for sizes in ((3, 5), (0, 4), (1, 1)):
+        for same in (True, False):
+            _train(rank, sizes, same)
 
 
 def _train(rank, sizes, same_layout):
-    """Each rank's results are its part of those of one process; where layouts differ, so do the ways."""
+    """Each rank's results are its part of those of one process; ranks of another layout take torch operations."""
     shape = (sum(sizes), 6, 3, 4)
     x, g = features(*shape), features(*shape, seed=1)
     expected = results(layer_of(groups=2).double(), x.double(), g)
     layer = layer_of(groups=2, process_group="world")
     own = slice(sum(sizes[:rank]), sum(sizes[: rank + 1]))
     part = x[own] if same_layout or rank else x[own].contiguous()
-    assert fits(part, layer) == (sizes[rank] > 0 and (same_layout or rank > 0))
-    y, by_x, by_weight, by_bias, *remembered = results(layer, part, g[own])
-    for gradient in (by_weight, by_bias):
+    assert is_supported(part, layer) == (sizes[rank] > 0 and (same_layout or rank > 0))
+    y, grad_x, grad_weight, grad_bias, *running = results(layer, part, g[own])
+    for gradient in (grad_weight, grad_bias):
         dist.all_reduce(gradient)
     if sizes[rank]:
-        assert_same([y, by_x], [expected[0][own], expected[1][own]])
-    assert_same([by_weight, by_bias, *remembered], expected[2:])
+        assert_same([y, grad_x], [expected[0][own], expected[1][own]])
+    assert_same([grad_weight, grad_bias, *running], expected[2:])
 
 
 def test_ranks_together_are_one_process(tmp_path):
-    mp.spawn(_on_each_rank, (2, tmp_path / "rendezvous"), nprocs=2)
+    on_ranks(_every_batch, 2, tmp_path)

@@ -181,7 +181,7 @@ def test_descriptions_are_values(pair):
         assert pickle.loads(pickle.dumps(description)) == description
         assert copy.deepcopy(description) == description
         assert hash(copy.copy(description)) == hash(description)
-        assert eval(repr(description), vars(matroot)) == description
+        assert eval(repr(description), {name: getattr(matroot, name) for name in dir(matroot)}) == description
 
 
 def test_roots_is_a_named_tuple():

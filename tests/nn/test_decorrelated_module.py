@@ -137,7 +137,7 @@ def test_prints_its_constructor_call(kind, track, method, options):
     layer = LAYERS[kind][0](
         6, group_size=2, eps=1e-3, momentum=None, affine=False, track=track, method=method, **options
     )
-    again = eval(repr(layer), {**vars(matroot), **vars(matroot.nn)})
+    again = eval(repr(layer), {**{name: getattr(matroot, name) for name in dir(matroot)}, **vars(matroot.nn)})
     assert type(again) is type(layer)
     plain = (int, float, str, bool, type(None), matroot.Pade, matroot.Lyapunov)
     settings = {name: value for name, value in vars(layer).items() if isinstance(value, plain)}

@@ -137,7 +137,7 @@ def test_saved_and_loaded(name):
     ],
 )
 def test_prints_as_its_constructor_call(written):
-    module = eval(written, {**vars(matroot), **vars(matroot.nn)})
+    module = eval(written, {**{name: getattr(matroot, name) for name in dir(matroot)}, **vars(matroot.nn)})
     assert f"{type(module).__name__}({module.extra_repr()})" == written
 
 

@@ -259,7 +259,7 @@ def test_copies(again):
 
 def test_prints_its_constructor_call():
     layer = zca(1e-3, method=matroot.Pade(degree=3), gradient="lyapunov")
-    again = eval(repr(layer), {**vars(matroot), **vars(matroot.nn)})
+    again = eval(repr(layer), {**{name: getattr(matroot, name) for name in dir(matroot)}, **vars(matroot.nn)})
     names = ("num_features", "eps", "method", "gradient")
     assert [getattr(again, n) for n in names] == [getattr(layer, n) for n in names]
 

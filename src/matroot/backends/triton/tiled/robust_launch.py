@@ -74,14 +74,13 @@ def _options(n: int) -> dict[str, Any]:
 def _group_shape(tile_rows: int, batch: int, resident: int, max_groups: int) -> tuple[int, int]:
     """Programs per group, and groups: those with the fewest rounds of tiles, then the fewest programs."""
     lower_tiles, all_tiles = tile_rows * (tile_rows + 1) // 2, tile_rows * tile_rows
-    products = ((8, lower_tiles), (3, 2 * lower_tiles), (3, all_tiles))
-    """How often so many tiles are computed between barriers, roughly, for one matrix."""
+    phases = ((8, lower_tiles), (3, 2 * lower_tiles), (3, all_tiles))  # typical numbers of phases of so many tiles
 
     def groups(programs: int) -> int:
         return min(batch, resident // programs, max_groups)
 
     def rounds(programs: int) -> int:
-        return sum(often * -(-tiles // programs) for often, tiles in products) * -(-batch // groups(programs))
+        return sum(count * -(-tiles // programs) for count, tiles in phases) * -(-batch // groups(programs))
 
     programs = min(range(1, min(resident, 2 * all_tiles) + 1), key=rounds)
     return programs, groups(programs)

@@ -40,7 +40,7 @@ def is_deferred(deferred, matrix):
 
 @triton.jit
 def group_barrier(counter, target, programs):
-    """Wait until ``counter`` reaches ``target``; what the programs of the group wrote is then visible. Next target.
+    """Wait until all programs of a group have arrived; what they wrote is then visible. Returns the next target.
 
     One thread polls and broadcasts: if each polled by itself, the threads of a program could diverge here, and tensor
     cores need them together.

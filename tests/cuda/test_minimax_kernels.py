@@ -1,4 +1,4 @@
-"""The fused kernels of the default on a GPU: launches, accuracy, groups of programs, graphs."""
+"""The fused kernels of the default method on a GPU: launches, accuracy, groups of programs, graphs."""
 
 import pytest
 import torch
@@ -9,11 +9,13 @@ from ..bad_matrices import assert_harm_no_other
 from ..matrices import error, exact_gradient, exact_inverse_root, exact_root, spectrum, wishart, with_eigenvalues
 from .graphs import assert_graph_repeats
 
+ROBUST = ("robust_roots_kernel", "robust_gradient_kernel")
+
 
 @pytest.mark.parametrize("n", [1, 2, 7, 16, 17, 31, 48, 63, 64, 65, 100, 128, 200, 256, 512])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_auto_launches_kernels(n, dtype):
-    """One each way, above 64 one more for what is not easy."""
+    """One each for roots and gradient, above 64 one more each for the robust path."""
     A = wishart(5, n, samples=2 * n + 4, dtype=torch.float32).to(dtype)
     assert matroot.choose(A.cuda()).backend == "triton"
     G = wishart(5, n, seed=3, dtype=torch.float32)
@@ -25,8 +27,8 @@ def test_auto_launches_kernels(n, dtype):
     if n <= 64:
         assert [launched[name] for name in ("roots_kernel", "solve_kernel")] == [1, 1]
     else:
-        names = ("all_roots_phases_kernel", "all_solve_phases_kernel", "tiled_roots_kernel", "tiled_smith_kernel")
-        assert [launched[name] for name in names] == [1, 1, 1, 1]
+        fast = ("fast_roots_cooperative_kernel", "fast_gradient_cooperative_kernel")
+        assert [launched[name] for name in (*fast, *ROBUST)] == [1, 1, 1, 1]
     assert S.dtype == R.dtype == gradient.dtype == dtype
     tolerance = 4 * torch.finfo(dtype).eps + 2e-6
     exact = A.float()
@@ -36,23 +38,23 @@ def test_auto_launches_kernels(n, dtype):
 
 @pytest.mark.parametrize("n", [100, 256])
 def test_launches_of_large_batches(n):
-    """Up to 128 one each way and one for what is not easy; larger matrices take one for every phase."""
-    triton_large = pytest.importorskip("matroot.backends.triton.tiled.launch")
+    """The fast path is on chip up to 128 and phase by phase above, the robust path one launch each."""
+    fast_launch = pytest.importorskip("matroot.backends.triton.tiled.fast_launch")
     X = wishart(200, n, dtype=torch.float32).cuda().requires_grad_()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         torch.autograd.grad(matroot.sqrtm(X).sum(), X)
     launched = {event.key: event.count for event in profile.key_averages()}
-    assert [launched[name] for name in ("tiled_roots_kernel", "tiled_smith_kernel")] == [1, 1]
-    if n <= 128 and triton_large._has_room(X.device):
+    assert [launched[name] for name in ROBUST] == [1, 1]
+    if fast_launch._fits_on_chip(n, X.device):
         assert [launched[name] for name in ("easy_roots_kernel", "easy_solve_kernel")] == [1, 1]
     else:
-        assert [launched[name] for name in ("roots_phase_kernel", "solve_phase_kernel")] == [10, 11]
+        assert [launched[name] for name in ("fast_roots_phase_kernel", "fast_gradient_phase_kernel")] == [10, 11]
 
 
 @pytest.mark.parametrize("n", [65, 100, 128, 200, 256, 512])
 @pytest.mark.parametrize("batch", [1, 3, 16, 200])
 def test_groups_of_programs(n, batch):
-    """Whatever the size of the groups: exact, the same again, and the same in other company but for rounding."""
+    """Whatever the size of the groups: accurate, repeatable, and the same in another batch but for rounding."""
     few = wishart(min(batch, 3), n, dtype=torch.float32)
     A = few.cuda().repeat(-(-batch // 3), 1, 1)[:batch]
     G = wishart(1, n, seed=3, dtype=torch.float32).cuda().expand(batch, n, n)
@@ -74,11 +76,11 @@ def test_groups_of_programs(n, batch):
     (X,) = torch.autograd.grad((S, R), alone, (G[:1], G[:1]))
     for a, b in zip((S, R, X), found, strict=True):
         assert error(a.detach().cpu(), b[:1].cpu().double()) < 5e-6
-        assert torch.equal(a.detach(), b[:1]) or batch > 3  # which go other ways
+        assert torch.equal(a.detach(), b[:1]) or batch > 3  # larger batches take other launches
 
 
 @pytest.mark.parametrize("n", [65, 128, 256])
-def test_bad_matrices_in_groups_harm_no_other(n):
+def test_bad_matrices_in_groups_affect_no_other(n):
     def results(matrices):
         X = matrices.clone().requires_grad_()
         S = matroot.sqrtm(X)
@@ -88,7 +90,7 @@ def test_bad_matrices_in_groups_harm_no_other(n):
 
 
 @pytest.mark.parametrize("n", [100, 196, 256])
-def test_groups_take_turns_at_matrices_that_are_not_easy(n):
+def test_groups_share_the_deferred_matrices(n):
     few = wishart(3, n, samples=4 * n // 3, dtype=torch.float32)
     A = few.cuda().repeat(90, 1, 1).requires_grad_()
     G = wishart(1, n, seed=3, dtype=torch.float32).cuda()
@@ -101,17 +103,17 @@ def test_groups_take_turns_at_matrices_that_are_not_easy(n):
     assert error(X[:3].cpu(), exact_gradient(few, G.cpu().expand_as(few), inverse=True)) < 1e-4
 
 
-def test_threads_agree_whether_a_matrix_is_left(monkeypatch):
-    """Where they did not, few launches in very many went wrong: an illegal instruction."""
-    from matroot.backends.triton import minimax as triton_roots
-    from matroot.backends.triton.tiled import launch as triton_large
+def test_threads_agree_whether_a_matrix_is_deferred(monkeypatch):
+    """If they did not, a few launches in thousands would end in an illegal instruction."""
+    from matroot.backends.triton import minimax
+    from matroot.backends.triton.tiled import robust_launch
 
     A = with_eigenvalues(spectrum("log", 196, 1e4), 0, torch.float32)
     A, S, R = (T.float().cuda().repeat(256, 1, 1) for T in (A, exact_root(A), exact_inverse_root(A)))
-    monkeypatch.setattr(triton_large, "launch_known", lambda *_: None)  # for what is left
+    monkeypatch.setattr(robust_launch, "launch_known", lambda *_: None)  # the fast path alone
     for _ in range(1500):
         matroot.sqrtm(A)
-        triton_roots.solve(S, R, A, None, 0.0)
+        minimax.solve(S, R, A, None, 0.0)
     torch.cuda.synchronize()
 
 

@@ -1,15 +1,11 @@
-"""Kernels for matrices above 64 under Triton's interpreter; ``test_triton.py`` runs this file in its own process."""
+"""Kernels for matrices above 64 under Triton's interpreter."""
 
 import pytest
 import torch
 
-from matroot.backends.triton import minimax as triton_roots
+from matroot.backends.triton import minimax
 from matroot.backends.triton.launch import Row
-from matroot.backends.triton.tiled import fast_gradient as triton_solve_phases
-from matroot.backends.triton.tiled import fast_kernels as triton_phase_kernels
-from matroot.backends.triton.tiled import fast_launch as triton_phases
-from matroot.backends.triton.tiled import fast_roots as triton_root_phases
-from matroot.backends.triton.tiled import launch as triton_large
+from matroot.backends.triton.tiled import fast_gradient, fast_kernels, fast_launch, fast_roots, robust_launch, tiles
 from matroot.bench.problems import symmetric, with_spectrum
 
 from ..matrices import error, exact_gradient, exact_inverse_root, exact_root, wishart
@@ -18,99 +14,123 @@ from .test_on_chip import EPS, roots
 pytestmark = pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")  # of NaN and Inf, on purpose
 
 
-@pytest.fixture(params=[False, True])
-def at_once(request, monkeypatch):
-    """Easy matrices with a launch for every phase, or on chip, and with one launch for all phases."""
-    if request.param:
-        monkeypatch.setattr(triton_phases, "members", lambda A: 1)
+@pytest.fixture(autouse=True)
+def used_memory(monkeypatch):
+    """Scratch holds NaN and large numbers before a launch: results depend on no initial content."""
+    allocate = fast_launch._memory
+
+    def used(*arguments):
+        scratch, sums, matrix_stats = allocate(*arguments)
+        return scratch.fill_(float("nan")), sums.fill_(float("nan")), matrix_stats.fill_(1e30)
+
+    monkeypatch.setattr(fast_launch, "_memory", used)
+
+
+@pytest.fixture
+def fast_path(request, monkeypatch):
+    """How the fast path is launched: "on chip", by "phases", or "cooperative", in "one tile" to take less time."""
+    if request.param in ("cooperative", "one tile"):
+        monkeypatch.setattr(fast_launch, "programs_per_matrix", lambda *_: 1)
+    if request.param == "one tile":
+        monkeypatch.setattr(fast_launch, "_cooperative_tile", lambda n: 128)
+    if request.param == "phases":
+        monkeypatch.setattr(fast_launch, "_fits_on_chip", lambda n, device: False)
     return request.param
 
 
-@pytest.fixture(autouse=True)
-def used_memory(monkeypatch):
-    """Scratch as others may have left it."""
-    fresh = triton_phases._memory
-
-    def used(*arguments):
-        (scratch, sums), facts, options = fresh(*arguments)
-        return (scratch.fill_(float("nan")), sums.fill_(float("nan"))), facts.fill_(1e30), options
-
-    monkeypatch.setattr(triton_phases, "_memory", used)
+@pytest.fixture
+def one_robust_tile(monkeypatch):
+    """The robust path in one tile: for properties of the numbers, not of the tiles, in a fifth of the time."""
+    monkeypatch.setattr(robust_launch, "_options", lambda n: {"side": 128, "TILE": 128, "DEPTH": 64})
 
 
-@pytest.mark.parametrize("n", [65, 130])
-def test_roots_and_gradients_in_tiles(n, at_once):
+def gradients(A, GS, GR):
+    """Of <GS, S> + <GR, R> for either cotangent that is there, in double precision."""
+    terms = [exact_gradient(A, GS)] if GS is not None else []
+    return sum(terms + ([exact_gradient(A, GR, inverse=True)] if GR is not None else []))
+
+
+@pytest.mark.parametrize(
+    ("n", "fast_path"), [(65, "on chip"), (65, "cooperative"), (100, "phases")], indirect=["fast_path"]
+)
+def test_roots_and_gradients(n, fast_path):
+    """To a few roundings: these matrices are well-conditioned."""
     A, GS, GR = wishart(1, n, samples=2 * n + 4).float(), symmetric(1, n).float(), symmetric(1, n, seed=2).float()
     S, R = roots(A)
     assert error(S, exact_root(A)) < 8 * EPS
     assert error(R, exact_inverse_root(A)) < 16 * EPS
-    root, inverse = exact_gradient(A, GS), exact_gradient(A, GR, inverse=True)
-    if at_once:
-        assert error(triton_roots.solve(S, R, GS, None, 0.0), root) < 32 * EPS
-    assert error(triton_roots.solve(S, R, GS, GR, 0.0), root + inverse) < 64 * EPS
+    assert error(minimax.solve(S, R, GS, GR, 0.0), gradients(A, GS, GR)) < 64 * EPS
 
 
-@pytest.mark.parametrize(("n", "samples", "at_once"), [(100, 170, True), (130, 214, False)], indirect=["at_once"])
-def test_the_last_step_takes_as_many_powers_as_it_needs(n, samples, at_once):
-    """Few samples: what the first steps leave is small enough for the last one, but its third power would show."""
-    A = wishart(1, n, samples=samples).float()
+@pytest.mark.parametrize("fast_path", ["one tile", "phases"], indirect=True)
+def test_the_last_step_takes_as_many_powers_as_it_needs(fast_path):
+    """Few samples: the residual is small enough for the last step, but its third power is not negligible."""
+    A = wishart(1, 100, samples=170).float()
     S, R = roots(A)
     assert error(S, exact_root(A)) < 8 * EPS
     assert error(R, exact_inverse_root(A)) < 16 * EPS
 
 
-@pytest.mark.parametrize(
-    ("kind", "condition", "n", "at_once"),
-    [("log", 1e6, 65, True), ("one-small", 1e4, 65, False), ("log", 1e4, 130, False)],
-    indirect=["at_once"],
-)
-def test_any_condition_in_tiles(kind, condition, n, at_once):
-    """Matrices that do not look easy, and one that only looks so and is done again with care."""
-    A = with_spectrum(kind, 1, n, condition).float()
+def assert_accurate_at_condition(kind, condition, n=65):
+    """The limits of the coupled iteration in float32: eps sqrt(condition) and eps condition."""
+    A, G = with_spectrum(kind, 1, n, condition).float(), symmetric(1, n).float()
     S, R = roots(A)
     assert error(S, exact_root(A)) < EPS * condition**0.5
     assert error(R, exact_inverse_root(A)) < EPS * condition
-    if kind == "log":
-        G = symmetric(1, n).float()
-        assert error(triton_roots.solve(S, R, G, None, 0.0), exact_gradient(A, G)) < EPS * condition
+    assert error(minimax.solve(S, R, G, None, 0.0), exact_gradient(A, G)) < EPS * condition
 
 
-def test_no_launch_both_asks_and_says_whether_a_matrix_is_left(monkeypatch):
-    """Its programs, and threads of one of them, would be told different things. Of these matrices one does not look
-    easy, the other turns out not to be in the last phase, and neither in its gradient."""
-    asked, said = [], []
+@pytest.mark.parametrize("fast_path", ["one tile"], indirect=True)
+def test_ill_conditioned_matrices_take_the_robust_path(fast_path, monkeypatch):
+    """In the tiles of matrices above 128, two by two."""
+    monkeypatch.setattr(robust_launch, "_options", lambda n: {"side": 128, "TILE": 64, "DEPTH": 32})
+    assert_accurate_at_condition("log", 1e4)
+
+
+def test_the_robust_path_at_any_condition(one_robust_tile):
+    """Also for a matrix that only seems to suit the fast path and is deferred at its end."""
+    assert_accurate_at_condition("log", 1e6)
+    assert_accurate_at_condition("one-small", 1e4)
+
+
+@pytest.mark.parametrize("fast_path", ["phases"], indirect=True)
+def test_no_launch_both_reads_and_writes_whether_a_matrix_is_deferred(fast_path, monkeypatch):
+    """Its programs, and threads of one of them, could read different values. The first matrix is deferred at the first
+    step, the second one after the last, and both in the gradient."""
+    read, written = [], []
 
     def watch(module, name, launches):
         watched = getattr(module, name)
 
-        def told(*arguments):
+        def recorded(*arguments):
             launches[-1] = True
             return watched(*arguments)
 
-        monkeypatch.setattr(module, name, told)
+        monkeypatch.setattr(module, name, recorded)
 
-    def launch(row, *arguments, plain=Row.launch, **options):
-        asked.append(False)
-        said.append(False)
-        plain(row, *arguments, **options)
+    def launch(row, *arguments, original=Row.launch, **options):
+        read.append(False)
+        written.append(False)
+        original(row, *arguments, **options)
 
-    watch(triton_phase_kernels, "here", asked)
-    watch(triton_root_phases, "leave", said)
-    watch(triton_solve_phases, "leave", said)
+    watch(fast_kernels, "is_deferred", read)
+    watch(fast_roots, "defer", written)
+    watch(fast_gradient, "defer", written)
     monkeypatch.setattr(Row, "launch", launch)
-    monkeypatch.setattr(triton_large, "launch_known", lambda *_: None)  # for what is left
-    n = 130
+    monkeypatch.setattr(robust_launch, "launch_known", lambda *_: None)
+    n = 65
     A = torch.cat([with_spectrum("log", 1, n, 1e4), with_spectrum("one-small", 1, n, 1e4)]).float()
     roots(A)
-    triton_roots.solve(exact_root(A).float(), exact_inverse_root(A).float(), symmetric(2, n).float(), None, 0.0)
-    assert sum(said) == 5  # scale, start, the last correction; prepare, begin
-    assert any(asked)
-    assert not any(a and s for a, s in zip(asked, said, strict=True))
+    minimax.solve(exact_root(A).float(), exact_inverse_root(A).float(), symmetric(2, n).float(), None, 0.0)
+    assert sum(written) == 5  # scale_input, first_step, the last apply_correction; precondition, start_iteration
+    assert any(read)
+    assert not any(r and w for r, w in zip(read, written, strict=True))
 
 
-@pytest.mark.parametrize(("n", "at_once"), [(65, False), (65, True), (130, False)], indirect=["at_once"])
-def test_tiles_take_any_input(n, at_once):
+@pytest.mark.parametrize("fast_path", ["on chip", "one tile", "phases"], indirect=True)
+def test_any_input(fast_path, one_robust_tile):
     """In one batch: asymmetric and very large, very small, zero, NaN, infinite; strided, with a ridge."""
+    n = 65
     eye = torch.eye(n)
     A = wishart(1, n).float().repeat(5, 1, 1)
     skew = torch.randn(n, n, generator=torch.Generator().manual_seed(0))
@@ -129,7 +149,79 @@ def test_tiles_take_any_input(n, at_once):
     G = symmetric(1, n).float()
     true = exact_gradient(full[1:], G)
     true = true + 0.25 * true.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None] * eye
-    X = triton_roots.solve(S[1:4], R[1:4], G.repeat(3, 1, 1), None, 0.25)
+    X = minimax.solve(S[1:4], R[1:4], G.repeat(3, 1, 1), None, 0.25)
     assert error(X[:1], true) < 32 * EPS
     assert not X[1].any()
     assert torch.isnan(X[2]).all()
+
+
+LARGEST = 3.4e38
+"""Next to the largest float32."""
+
+
+def scaled_to(largest, A):
+    """A symmetric matrix, scaled to this largest modulus."""
+    return (A * (largest / A.abs().amax((-2, -1), keepdim=True))).float()
+
+
+@pytest.mark.parametrize("fast_path", ["one tile"], indirect=True)
+def test_roots_at_the_ends_of_the_range(fast_path, one_robust_tile):
+    """As accurate as anywhere: both roots are far from the ends themselves."""
+    W = wishart(1, 65)
+    A = torch.cat([scaled_to(size, W) for size in (LARGEST, 2e32, 1e-37)])
+    S, R = roots(A)
+    assert error(S, exact_root(A)) < 8 * EPS
+    assert error(R, exact_inverse_root(A)) < 16 * EPS
+
+
+@pytest.fixture
+def robust_path(request, monkeypatch):
+    """Whether all gradients are deferred to the robust path."""
+    if request.param:
+
+        def defer_all(inputs, out, *_):
+            deferred = torch.zeros(len(out), tiles.FLAGS.value, dtype=torch.int32)
+            deferred[:, 0] = 1
+            return deferred
+
+        monkeypatch.setattr(fast_launch, "solve", defer_all)
+
+
+@pytest.mark.parametrize("robust_path", [False, True], indirect=True, ids=["fast", "robust"])
+@pytest.mark.parametrize("fast_path", ["one tile"], indirect=True)
+@pytest.mark.parametrize(
+    ("root", "inverse"),
+    [
+        ([LARGEST, 1.0, 1e-38, 1e-36], None),
+        (None, [LARGEST, LARGEST, 1e-38, 1e-36]),
+        ([1e36, 1e3, 1e19, 1e-38], [LARGEST, LARGEST, 1e-19, 1e-36]),
+    ],
+    ids=["root", "inverse root", "both"],
+)
+def test_gradients_at_the_ends_of_the_range(root, inverse, fast_path, robust_path, one_robust_tile):
+    """As accurate as anywhere, if the gradient is representable: matrices and cotangents of these sizes."""
+    W, G = wishart(1, 65), symmetric(1, 65)
+    A = torch.cat([scaled_to(size, W) for size in (1e6, 1e36, 2e-36, 1e-37)])
+    GS, GR = (None if sizes is None else torch.cat([scaled_to(size, G) for size in sizes]) for sizes in (root, inverse))
+    true = gradients(A, GS, GR)
+    assert true.abs().amax((-2, -1)).max() < LARGEST  # representable
+    X = minimax.solve(exact_root(A).float(), exact_inverse_root(A).float(), GS, GR, 0.0)
+    for found, expected in zip(X, true, strict=True):
+        assert error(found, expected) < 64 * EPS
+
+
+def test_offsets_above_32_bits():
+    """Rows, then columns, 2^31/64 elements apart. Of the two gigabytes only the pages of the entries are touched."""
+    n, stride = 65, 2**25 + 1
+    A = torch.empty(n * stride, dtype=torch.int8).as_strided((1, n, n), (0, stride, 1))
+    A.copy_((16 * wishart(1, n)).round())
+    found = []
+    for layout in (A.contiguous(), A, A.mT):
+        scratch, _, matrix_stats = fast_launch._memory(layout, 2)
+        deferred = torch.zeros(1, tiles.FLAGS.value, dtype=torch.int32)
+        numbers = (n, *layout.stride(), 0.0)
+        fast_kernels.fast_scale_kernel[3, 1, 1](layout, scratch, matrix_stats, deferred, *numbers, side=128, TILE=64)
+        found.append(scratch[:, 0].clone())
+    assert torch.isfinite(found[0]).all()
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])

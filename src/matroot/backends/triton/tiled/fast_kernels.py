@@ -1,7 +1,7 @@
-"""Kernels for large matrices that are easy: a launch for each phase, or one for all of them.
+"""Kernels of the fast path: one launch per phase, or one cooperative launch for all phases.
 
-In a launch of its own a phase has one program per tile, for any number of matrices. In one launch the programs of a
-matrix, all there at once, deal its tiles among them, and meet after every phase: that is faster where it fits.
+In a launch of its own a phase has one program per tile, for any number of matrices. In a cooperative launch the
+programs of a matrix share its tiles, with a barrier after every phase: faster where all programs are resident at once.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -9,212 +9,242 @@ matrix, all there at once, deal its tiles among them, and meet after every phase
 import triton
 import triton.language as tl
 
-from .fast_gradient import again, begin, half_turn, iterate, measure, prepare, steps_of, survey, turn
-from .fast_roots import correct, gap, lacking, rest, scale, square, start, terms
-from .split_fp16 import fresh, half_of, here, whereabouts
-from .tiles import LINE, meet
+from .fast_gradient import (
+    GRADIENT_STATS,
+    chebyshev_step,
+    left_product_and_moments,
+    precondition,
+    sandwich_left,
+    sandwich_right,
+    start_iteration,
+    start_refinement,
+    step_counts,
+    store_norms,
+)
+from .fast_roots import (
+    apply_correction,
+    complete_correction,
+    first_step,
+    needs_higher_powers,
+    residual,
+    residual_square,
+    scale_input,
+    square_input,
+)
+from .tiles import FAST_COUNTER, FLAGS, group_barrier, is_deferred, load_bypass_l1, lower_tile_count
 
 ROOTS_PHASES = tl.constexpr(10)
-"""After ``scale``: square, start, then twice gap, terms, rest and correct."""
-SOLVE_PHASES = tl.constexpr(8)
-"""After ``prepare``: half_turn and turn where an inverse root has a cotangent, survey, begin, iterate, again, iterate,
-and iterate for the last time."""
+"""After ``scale_input``: square_input, first_step, then twice residual, residual_square, complete_correction and
+apply_correction."""
+GRADIENT_PHASES = tl.constexpr(8)
+"""After ``precondition``: sandwich_left and sandwich_right where an inverse root has a cotangent,
+left_product_and_moments, start_iteration, chebyshev_step, start_refinement, chebyshev_step, and the last
+chebyshev_step."""
 
 
 @triton.jit
-def _together(left, matrix):
-    """The counter by which the programs of a matrix meet: apart from that of the programs for what is left."""
-    return left + matrix * LINE + 2
+def matrix_and_tile(programs_per_matrix, backwards=False) -> tuple:
+    """The matrix of this program and the tile, or its rank among the programs of the matrix.
 
-
-@triton.jit
-def _concerns(LEAVES: tl.constexpr, left, matrix):
-    """Whether a phase with a launch of its own has to do with a matrix: whether that is not left.
-
-    One that may leave the matrix itself does not ask: some threads of a program could ask before another program
-    answers, and others after it. What it makes of a matrix that is left is never read.
+    Alternate launches go forwards and backwards through the batch: what one of them wrote last is still in the cache.
     """
-    return True if LEAVES else here(left, matrix)
+    matrix = tl.program_id(0) // programs_per_matrix
+    last = tl.num_programs(0) // programs_per_matrix - 1
+    return tl.where(backwards, last - matrix, matrix).to(tl.int64), tl.program_id(0) % programs_per_matrix
 
 
 @triton.jit
-def roots_tiles(PHASE: tl.constexpr, half):
-    """Tiles to be made in a phase, given those on and below the diagonal."""
-    return 2 * half if PHASE % 4 == 1 and PHASE > 1 else half
+def _should_run(MAY_DEFER: tl.constexpr, deferred, matrix):
+    """Whether a phase with a launch of its own works on a matrix: unless that is deferred.
+
+    A phase that may defer the matrix does not read the flag: some threads of a program could read it before another
+    program writes it, and others after. What it computes for a deferred matrix is never used.
+    """
+    return True if MAY_DEFER else not is_deferred(deferred, matrix)
+
+
+@triton.jit
+def roots_tiles(PHASE: tl.constexpr, lower_tiles):
+    """Tiles that a phase computes, given the number of those on and below the diagonal."""
+    return 2 * lower_tiles if PHASE % 4 == 1 and PHASE > 1 else lower_tiles
 
 
 @triton.jit
 def _roots_phase(
-    PHASE: tl.constexpr, S, R, scratch, sums, facts, left, table, n,
+    PHASE: tl.constexpr, S, R, scratch, sums, matrix_stats, deferred, table, n,
     matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     LAST: tl.constexpr = PHASE > 5
     if PHASE == 0:
-        square(scratch, sums, matrix, t, side, TILE, DEPTH)
+        square_input(scratch, sums, matrix, t, side, TILE, DEPTH)
     elif PHASE == 1:
-        start(scratch, sums, facts, left, table, n, matrix, t, side, TILE, DEPTH)
+        first_step(scratch, sums, matrix_stats, deferred, table, n, matrix, t, side, TILE, DEPTH)
     elif PHASE % 4 == 2:
-        gap(scratch, n, LAST, matrix, t, side, TILE, DEPTH)
+        residual(scratch, n, LAST, matrix, t, side, TILE, DEPTH)
     elif PHASE % 4 == 3:
-        terms(scratch, sums, table, n, LAST, matrix, t, side, TILE, DEPTH)
+        residual_square(scratch, sums, table, n, LAST, matrix, t, side, TILE, DEPTH)
     elif PHASE % 4 == 0:
-        rest(scratch, table, n, LAST, matrix, t, side, TILE, DEPTH)
+        complete_correction(scratch, table, n, LAST, matrix, t, side, TILE, DEPTH)
     else:
-        correct(scratch, sums, facts, left, S, R, n, LAST, matrix, t, side, TILE, DEPTH)
+        apply_correction(scratch, sums, matrix_stats, deferred, S, R, n, LAST, matrix, t, side, TILE, DEPTH)
 
 
 @triton.jit
-def _counts(PHASE: tl.constexpr, sums, n, matrix, side, TILE: tl.constexpr):
-    """Whether a phase makes a difference: the rest of the last step may not."""
-    return lacking(sums, n, matrix, side, TILE) if PHASE == 8 else True
+def _changes_result(PHASE: tl.constexpr, sums, n, matrix, side, TILE: tl.constexpr):
+    """False for the last complete_correction where higher powers are negligible."""
+    return needs_higher_powers(sums, n, matrix, side, TILE) if PHASE == 8 else True
 
 
 @triton.jit
-def scale_kernel(
-    A, scratch, facts, left, n, stride_batch, stride_row, stride_column, ridge, side, TILE: tl.constexpr
+def fast_scale_kernel(
+    A, scratch, matrix_stats, deferred, n, stride_batch, stride_row, stride_column, ridge, side, TILE: tl.constexpr
 ):  # fmt: skip
-    half = half_of(side, TILE)
-    matrix, t = whereabouts(half)
-    scale(A, scratch, facts, left, n, stride_batch, stride_row, stride_column, ridge, matrix, t, side, TILE)
+    matrix, t = matrix_and_tile(lower_tile_count(side, TILE))
+    scale_input(
+        A, scratch, matrix_stats, deferred, n, stride_batch, stride_row, stride_column, ridge, matrix, t, side, TILE
+    )  # fmt: skip
 
 
 @triton.jit
-def roots_phase_kernel(
-    S, R, scratch, sums, facts, left, table, n,
+def fast_roots_phase_kernel(
+    S, R, scratch, sums, matrix_stats, deferred, table, n,
     PHASE: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    half = half_of(side, TILE)
-    matrix, t = whereabouts(roots_tiles(PHASE, half), PHASE % 2 == 0)
-    LEAVES: tl.constexpr = PHASE == 1 or PHASE == ROOTS_PHASES - 1
-    if _concerns(LEAVES, left, matrix) and _counts(PHASE, sums, n, matrix, side, TILE):
-        _roots_phase(PHASE, S, R, scratch, sums, facts, left, table, n, matrix, t, side, TILE, DEPTH)
+    matrix, t = matrix_and_tile(roots_tiles(PHASE, lower_tile_count(side, TILE)), PHASE % 2 == 0)
+    MAY_DEFER: tl.constexpr = PHASE == 1 or PHASE == ROOTS_PHASES - 1
+    if _should_run(MAY_DEFER, deferred, matrix) and _changes_result(PHASE, sums, n, matrix, side, TILE):
+        _roots_phase(PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, matrix, t, side, TILE, DEPTH)
 
 
-@triton.jit(do_not_specialize=["members"])
-def all_roots_phases_kernel(
-    A, S, R, scratch, sums, facts, left, table, n, stride_batch, stride_row, stride_column, ridge,
-    members, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
+@triton.jit(do_not_specialize=["programs_per_matrix"])
+def fast_roots_cooperative_kernel(
+    A, S, R, scratch, sums, matrix_stats, deferred, table, n, stride_batch, stride_row, stride_column, ridge,
+    programs_per_matrix, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    half = half_of(side, TILE)
-    matrix, rank = whereabouts(members)
-    counter = _together(left, matrix)
-    for t in range(rank, half, members):
-        scale(A, scratch, facts, left, n, stride_batch, stride_row, stride_column, ridge, matrix, t, side, TILE)
-    due = meet(counter, members, members)
-    easy = here(left, matrix)
+    lower_tiles = lower_tile_count(side, TILE)
+    matrix, rank = matrix_and_tile(programs_per_matrix)
+    counter = deferred + matrix * FLAGS + FAST_COUNTER
+    for t in range(rank, lower_tiles, programs_per_matrix):
+        scale_input(
+            A, scratch, matrix_stats, deferred, n, stride_batch, stride_row, stride_column, ridge, matrix, t, side, TILE
+        )  # fmt: skip
+    target = group_barrier(counter, programs_per_matrix, programs_per_matrix)
+    active = not is_deferred(deferred, matrix)
     for PHASE in tl.static_range(ROOTS_PHASES):
-        if easy and _counts(PHASE, sums, n, matrix, side, TILE):
-            for t in range(rank, roots_tiles(PHASE, half), members):
-                _roots_phase(PHASE, S, R, scratch, sums, facts, left, table, n, matrix, t, side, TILE, DEPTH)
+        if active and _changes_result(PHASE, sums, n, matrix, side, TILE):
+            for t in range(rank, roots_tiles(PHASE, lower_tiles), programs_per_matrix):
+                _roots_phase(PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, matrix, t, side, TILE, DEPTH)
             if PHASE < ROOTS_PHASES - 1:
-                due = meet(counter, due, members)
+                target = group_barrier(counter, target, programs_per_matrix)
             if PHASE == 1:
-                easy = here(left, matrix)
+                active = not is_deferred(deferred, matrix)
 
 
 @triton.jit
-def solve_tiles(PHASE: tl.constexpr, half, full):
-    """Tiles to be made in a phase, given those on and below the diagonal, and all of them."""
-    return full if PHASE == 0 else full + half if PHASE == 2 else half
+def gradient_tiles(PHASE: tl.constexpr, lower_tiles, all_tiles):
+    """Tiles that a phase computes, given the number of those on and below the diagonal, and of all."""
+    return all_tiles if PHASE == 0 else all_tiles + lower_tiles if PHASE == 2 else lower_tiles
 
 
 @triton.jit
-def repeats(PHASE: tl.constexpr, first, second):
-    """How often a phase takes place, given how many steps are needed the first time and the second."""
-    return first if PHASE == 4 else second - 1 if PHASE == 6 else 1
+def repetitions(PHASE: tl.constexpr, first_steps, refinement_steps):
+    """How often a phase is repeated, given the steps of the iteration and of its refinement."""
+    return first_steps if PHASE == 4 else refinement_steps - 1 if PHASE == 6 else 1
 
 
 @triton.jit
-def _solve_phase(
-    PHASE: tl.constexpr, GS, out, scratch, sums, facts, left, n, ridge, top, first, second, before, HAS_S: tl.constexpr,
+def _gradient_phase(
+    PHASE: tl.constexpr, GS, out, scratch, sums, matrix_stats, deferred, n, ridge,
+    spectral_bound, first_steps, refinement_steps, repetition, HAS_S: tl.constexpr,
     matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     if PHASE == 0:
-        half_turn(scratch, matrix, t, side, TILE, DEPTH)
+        sandwich_left(scratch, matrix, t, side, TILE, DEPTH)
     elif PHASE == 1:
-        turn(scratch, facts, GS, n, HAS_S, matrix, t, side, TILE, DEPTH)
+        sandwich_right(scratch, matrix_stats, GS, n, HAS_S, matrix, t, side, TILE, DEPTH)
     elif PHASE == 2:
-        survey(scratch, sums, n, matrix, t, side, TILE, DEPTH)
+        left_product_and_moments(scratch, sums, n, matrix, t, side, TILE, DEPTH)
     elif PHASE == 3:
-        begin(scratch, sums, facts, left, n, matrix, t, side, TILE, DEPTH)
+        start_iteration(scratch, sums, matrix_stats, deferred, n, matrix, t, side, TILE, DEPTH)
     elif PHASE == 5:
-        again(scratch, top, first, matrix, t, side, TILE, DEPTH)
+        start_refinement(scratch, spectral_bound, first_steps, matrix, t, side, TILE, DEPTH)
     else:
-        step = second if PHASE == 7 else before + 1
-        iterate(
-            scratch, sums, facts, out, n, ridge, top, first, step, PHASE > 5, PHASE == 7,
+        step = refinement_steps if PHASE == 7 else repetition + 1
+        chebyshev_step(
+            scratch, sums, matrix_stats, out, n, ridge, spectral_bound, first_steps, step, PHASE > 5, PHASE == 7,
             matrix, t, side, TILE, DEPTH,
         )  # fmt: skip
 
 
 @triton.jit
-def measure_kernel(
+def fast_norms_kernel(
     R, GS, GR, sums, n, HAS_S: tl.constexpr, HAS_R: tl.constexpr, side, TILE: tl.constexpr
 ):  # fmt: skip
-    half = half_of(side, TILE)
-    matrix, t = whereabouts(half)
-    measure(R, GS, GR, sums, n, HAS_S, HAS_R, matrix, t, side, TILE)
+    matrix, t = matrix_and_tile(lower_tile_count(side, TILE))
+    store_norms(R, GS, GR, sums, n, HAS_S, HAS_R, matrix, t, side, TILE)
 
 
 @triton.jit
-def prepare_kernel(
-    S, R, GS, GR, scratch, sums, facts, left, n,
+def fast_precondition_kernel(
+    S, R, GS, GR, scratch, sums, matrix_stats, deferred, n,
     HAS_S: tl.constexpr, HAS_R: tl.constexpr, side, TILE: tl.constexpr,
 ):  # fmt: skip
-    half = half_of(side, TILE)
-    matrix, t = whereabouts(half, True)
-    prepare(S, R, GS, GR, scratch, sums, facts, left, n, HAS_S, HAS_R, matrix, t, side, TILE)
+    matrix, t = matrix_and_tile(lower_tile_count(side, TILE), True)
+    precondition(S, R, GS, GR, scratch, sums, matrix_stats, deferred, n, HAS_S, HAS_R, matrix, t, side, TILE)
 
 
-@triton.jit(do_not_specialize=["before"])
-def solve_phase_kernel(
-    GS, out, scratch, sums, facts, left, n, ridge, before,
+@triton.jit(do_not_specialize=["repetition"])
+def fast_gradient_phase_kernel(
+    GS, out, scratch, sums, matrix_stats, deferred, n, ridge, repetition,
     PHASE: tl.constexpr, HAS_S: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    across = side // TILE
-    matrix, t = whereabouts(solve_tiles(PHASE, half_of(side, TILE), across * across), (PHASE + before) % 2 == 1)
-    if _concerns(PHASE == 3, left, matrix):
-        top = 0.0
-        first, second = 1, 1
+    tile_rows = side // TILE
+    tiles = gradient_tiles(PHASE, lower_tile_count(side, TILE), tile_rows * tile_rows)
+    matrix, t = matrix_and_tile(tiles, (PHASE + repetition) % 2 == 1)
+    if _should_run(PHASE == 3, deferred, matrix):
+        spectral_bound = 0.0
+        first_steps, refinement_steps = 1, 1
         if PHASE > 3:
-            top = fresh(facts + 4 * matrix + 3)
-            first, second = steps_of(top)
-        if before < repeats(PHASE, first, second):
-            _solve_phase(
-                PHASE, GS, out, scratch, sums, facts, left, n, ridge, top, first, second, before, HAS_S,
+            spectral_bound = load_bypass_l1(matrix_stats + GRADIENT_STATS * matrix + 3)
+            first_steps, refinement_steps = step_counts(spectral_bound)
+        if repetition < repetitions(PHASE, first_steps, refinement_steps):
+            _gradient_phase(
+                PHASE, GS, out, scratch, sums, matrix_stats, deferred, n, ridge,
+                spectral_bound, first_steps, refinement_steps, repetition, HAS_S,
                 matrix, t, side, TILE, DEPTH,
             )  # fmt: skip
 
 
-@triton.jit(do_not_specialize=["members"])
-def all_solve_phases_kernel(
-    S, R, GS, GR, out, scratch, sums, facts, left, n, ridge, members,
+@triton.jit(do_not_specialize=["programs_per_matrix"])
+def fast_gradient_cooperative_kernel(
+    S, R, GS, GR, out, scratch, sums, matrix_stats, deferred, n, ridge, programs_per_matrix,
     HAS_S: tl.constexpr, HAS_R: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    half = half_of(side, TILE)
-    full = (side // TILE) * (side // TILE)
-    matrix, rank = whereabouts(members)
-    counter = _together(left, matrix)
-    for t in range(rank, half, members):
-        measure(R, GS, GR, sums, n, HAS_S, HAS_R, matrix, t, side, TILE)
-    due = meet(counter, members, members)
-    for t in range(rank, half, members):
-        prepare(S, R, GS, GR, scratch, sums, facts, left, n, HAS_S, HAS_R, matrix, t, side, TILE)
-    due = meet(counter, due, members)
-    easy = here(left, matrix)
-    top = 0.0 * ridge
-    first, second = 0 * rank, 0 * rank
-    for PHASE in tl.static_range(0 if HAS_R else 2, SOLVE_PHASES):
-        if easy:
-            for before in range(repeats(PHASE, first, second)):
-                for t in range(rank, solve_tiles(PHASE, half, full), members):
-                    _solve_phase(
-                        PHASE, GS, out, scratch, sums, facts, left, n, ridge, top, first, second, before, HAS_S,
+    lower_tiles = lower_tile_count(side, TILE)
+    all_tiles = (side // TILE) * (side // TILE)
+    matrix, rank = matrix_and_tile(programs_per_matrix)
+    counter = deferred + matrix * FLAGS + FAST_COUNTER
+    for t in range(rank, lower_tiles, programs_per_matrix):
+        store_norms(R, GS, GR, sums, n, HAS_S, HAS_R, matrix, t, side, TILE)
+    target = group_barrier(counter, programs_per_matrix, programs_per_matrix)
+    for t in range(rank, lower_tiles, programs_per_matrix):
+        precondition(S, R, GS, GR, scratch, sums, matrix_stats, deferred, n, HAS_S, HAS_R, matrix, t, side, TILE)
+    target = group_barrier(counter, target, programs_per_matrix)
+    active = not is_deferred(deferred, matrix)
+    spectral_bound = 0.0 * ridge
+    first_steps, refinement_steps = 0 * rank, 0 * rank
+    for PHASE in tl.static_range(0 if HAS_R else 2, GRADIENT_PHASES):
+        if active:
+            for repetition in range(repetitions(PHASE, first_steps, refinement_steps)):
+                for t in range(rank, gradient_tiles(PHASE, lower_tiles, all_tiles), programs_per_matrix):
+                    _gradient_phase(
+                        PHASE, GS, out, scratch, sums, matrix_stats, deferred, n, ridge,
+                        spectral_bound, first_steps, refinement_steps, repetition, HAS_S,
                         matrix, t, side, TILE, DEPTH,
                     )  # fmt: skip
-                if PHASE < SOLVE_PHASES - 1:
-                    due = meet(counter, due, members)
+                if PHASE < GRADIENT_PHASES - 1:
+                    target = group_barrier(counter, target, programs_per_matrix)
             if PHASE == 3:
-                easy = here(left, matrix)
-                top = fresh(facts + 4 * matrix + 3)
-                first, second = steps_of(top)
+                active = not is_deferred(deferred, matrix)
+                spectral_bound = load_bypass_l1(matrix_stats + GRADIENT_STATS * matrix + 3)
+                first_steps, refinement_steps = step_counts(spectral_bound)

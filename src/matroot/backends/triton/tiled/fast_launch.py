@@ -1,118 +1,197 @@
-"""Launching the phases of easy matrices, all at once where the programs for all tiles can be there at once."""
+"""Launching the fast path: on chip, in one cooperative launch, or phase by phase.
 
-from collections.abc import Iterator
+Cooperative where the programs for all tiles are resident at once; otherwise on chip, one program per matrix, up to the
+size that fits there; otherwise one launch per phase.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..launch import Row, launch_known, resident
+from ..launch import Row, launch_known
+from ..on_chip.fast import easy_roots_kernel, easy_solve_kernel
 from . import fast_kernels as kernels
-from . import tiles as tiles
-from .fast_gradient import STEPS
-from .split_fp16 import BUFFERS, SUMS
+from .fast_gradient import GRADIENT_STATS, MAX_STEPS
+from .fast_roots import ROOTS_STATS
+from .occupancy import WARPS, max_resident_programs, resident_programs
+from .split_fp16 import SUM_ROWS
+from .tiles import BUFFERS, FLAGS, SLOTS
 
 _TILE = 64
-_SCRATCH = 1 << 29
-"""Bytes of scratch; larger batches take turns."""
-_AT_ONCE = {"num_warps": 4, "num_stages": 3, "launch_cooperative_grid": True}
+_MAX_SCRATCH = 1 << 29
+"""Bytes of scratch; larger batches are processed in parts."""
+_MAX_ON_CHIP = 128
+"""Size up to which the fast path fits on chip."""
+_ON_CHIP = {"N": 128, "num_warps": 8}
+_ON_CHIP_SHARED_MEMORY = 227 << 10
+_COOPERATIVE = {"num_stages": 3, "launch_cooperative_grid": True}
 
 
-def members(A: Tensor) -> int:
-    """Programs for each matrix with which all phases can be one launch; zero if that is too many."""
-    batch, n = A.shape[:2]
-    half, full = _tiles(n, _small_tile(n))
-    programs = min(full + half, resident(A.device, 98) // batch)
-    return programs if programs >= half else 0
+def roots(A: Tensor, S: Tensor, R: Tensor, table: Tensor, ridge: float, key: tuple) -> Tensor:
+    """Roots into S and inverse roots into R of the symmetric parts of ``A`` (k, n, n) that suit the fast path.
 
-
-def roots(A: Tensor, S: Tensor, R: Tensor, left: Tensor, table: Tensor, ridge: float, members: int, key: tuple) -> None:
-    """Roots into S and inverse roots into R of ``A`` (k, n, n), or a mark that a matrix is left."""
+    Returns flags of the matrices that are deferred to the robust path.
+    """
     n, strides = A.shape[-1], A.stride()
-    if members:
-        memory, facts, options = _memory(A, _small_tile(n), 2)
-        members, warps = _crowd(A, members)
-        arguments = (A, S, R, *memory, facts, left, table, n, *strides, ridge, members)
-        options |= _AT_ONCE | {"num_warps": warps}
-        launch_known(kernels.all_roots_phases_kernel, (len(A) * members, 1, 1), arguments, options, (warps, *key))
-        return
+    tile = _cooperative_tile(n)
+    lower_tiles, all_tiles = _tile_counts(n, tile)
+    warps, most = WARPS, lower_tiles + all_tiles
+    # With fewer programs than tiles in the longest phase, twice the programs of half the warps are faster.
+    if A.is_cuda and tile < _TILE and max_resident_programs(A.device) // len(A) < 2 * lower_tiles:
+        warps, most = WARPS // 2, 2 * lower_tiles
+    options = _options(n, tile) | _COOPERATIVE | {"num_warps": warps}
+
+    def arguments(deferred: Tensor, programs: int) -> tuple:
+        return A, S, R, *_memory(A, ROOTS_STATS.value), deferred, table, n, *strides, ridge, programs
+
+    kernel = kernels.fast_roots_cooperative_kernel
+    programs = programs_per_matrix(kernel, A, lower_tiles, most, arguments, options, key)
+    deferred = _flags(A, programs)
+    if programs:
+        launch_known(kernel, (len(A) * programs, 1, 1), arguments(deferred, programs), options, (warps, *key))
+    elif _fits_on_chip(n, A.device):
+        arguments_on_chip = (A, S, R, deferred, table, n, *strides, ridge)
+        launch_known(easy_roots_kernel, (len(A), 1, 1), arguments_on_chip, _ON_CHIP, key)
+    else:
+        _roots_by_phase(A, S, R, deferred, table, ridge, key)
+    return deferred
+
+
+def solve(inputs: tuple[Tensor, ...], out: Tensor, ridge: float, has_cotangent: dict[str, bool], key: tuple) -> Tensor:
+    """X with S X + X S = GS - R GR R into ``out``, given S, R, GS and GR, for matrices that suit the fast path.
+
+    Returns flags of the matrices that are deferred to the robust path.
+    """
+    n = out.shape[-1]
+    tile = _cooperative_tile(n)
+    lower_tiles, all_tiles = _tile_counts(n, tile)
+    options = has_cotangent | _options(n, tile) | _COOPERATIVE | {"num_warps": WARPS}
+
+    def arguments(deferred: Tensor, programs: int) -> tuple:
+        return *inputs, out, *_memory(out, GRADIENT_STATS.value), deferred, n, ridge, programs
+
+    kernel = kernels.fast_gradient_cooperative_kernel
+    programs = programs_per_matrix(kernel, out, lower_tiles, lower_tiles + all_tiles, arguments, options, key)
+    deferred = _flags(out, programs)
+    if programs:
+        launch_known(kernel, (len(out) * programs, 1, 1), arguments(deferred, programs), options, key)
+    elif _fits_on_chip(n, out.device):
+        arguments_on_chip = (*inputs, out, deferred, n, ridge)
+        launch_known(easy_solve_kernel, (len(out), 1, 1), arguments_on_chip, has_cotangent | _ON_CHIP, key)
+    else:
+        _solve_by_phase(inputs, out, deferred, ridge, has_cotangent, key)
+    return deferred
+
+
+def programs_per_matrix(
+    kernel: Any,
+    A: Tensor,
+    least: int,
+    most: int,
+    arguments: Callable[[Tensor, int], tuple],
+    options: dict[str, Any],
+    key: tuple,
+) -> int:
+    """Programs per matrix of a cooperative launch; zero if fewer than ``least`` would be resident."""
+    if max_resident_programs(A.device) // len(A) < least:
+        return 0  # without compiling
+    resident = resident_programs(kernel, lambda: arguments(_flags(A, 1), 1), options, A.device, key)
+    programs = min(most, resident // len(A))
+    return programs if programs >= least else 0
+
+
+def _roots_by_phase(A: Tensor, S: Tensor, R: Tensor, deferred: Tensor, table: Tensor, ridge: float, key: tuple) -> None:
+    n, strides, options = A.shape[-1], A.stride(), _options(A.shape[-1], _TILE)
     for part in _parts(A):
-        memory, facts, options = _memory(A[part], _TILE, 2)
-        half = len(facts) * _tiles(n, _TILE)[0]
+        scratch, sums, matrix_stats = _memory(A[part], ROOTS_STATS.value)
+        lower_tiles = len(scratch) * _tile_counts(n, _TILE)[0]
         row = Row(options, A.device, key)
-        row.launch(kernels.scale_kernel, half, (A[part], memory[0], facts, left[part], n, *strides, ridge))
-        arguments = (S[part], R[part], *memory, facts, left[part], table, n)
+        arguments = (A[part], scratch, matrix_stats, deferred[part], n, *strides, ridge)
+        row.launch(kernels.fast_scale_kernel, lower_tiles, arguments)
+        arguments = (S[part], R[part], scratch, sums, matrix_stats, deferred[part], table, n)
         for phase in range(kernels.ROOTS_PHASES.value):
-            programs = kernels.roots_tiles.fn(phase, half)
-            row.launch(kernels.roots_phase_kernel, programs, arguments, PHASE=phase)
+            programs = kernels.roots_tiles.fn(phase, lower_tiles)
+            row.launch(kernels.fast_roots_phase_kernel, programs, arguments, PHASE=phase)
 
 
-def solve(
-    given: tuple[Tensor, ...],
+def _solve_by_phase(
+    inputs: tuple[Tensor, ...],
     out: Tensor,
-    left: Tensor,
+    deferred: Tensor,
     ridge: float,
-    has: dict[str, bool],
-    members: int,
+    has_cotangent: dict[str, bool],
     key: tuple,
 ) -> None:
-    """X with S X + X S = GS - R GR R into ``out``, given S, R, GS and GR, or a mark that a matrix is left."""
-    n = out.shape[-1]
-    if members:
-        memory, facts, options = _memory(out, _small_tile(n), 4)
-        options |= has | _AT_ONCE
-        arguments = (*given, out, *memory, facts, left, n, ridge, members)
-        launch_known(kernels.all_solve_phases_kernel, (len(out) * members, 1, 1), arguments, options, key)
-        return
+    n, options = out.shape[-1], _options(out.shape[-1], _TILE)
     for part in _parts(out):
-        S, R, GS, GR = (T[part] for T in given)
-        memory, facts, options = _memory(out[part], _TILE, 4)
-        scratch, sums = memory
-        half, full = (len(facts) * count for count in _tiles(n, _TILE))
+        S, R, GS, GR = (T[part] for T in inputs)
+        scratch, sums, matrix_stats = _memory(out[part], GRADIENT_STATS.value)
+        lower_tiles, all_tiles = (len(scratch) * count for count in _tile_counts(n, _TILE))
         row = Row(options, out.device, key)
-        row.launch(kernels.measure_kernel, half, (R, GS, GR, sums, n), **has)
-        row.launch(kernels.prepare_kernel, half, (S, R, GS, GR, scratch, sums, facts, left[part], n), **has)
-        arguments = (GS, out[part], scratch, sums, facts, left[part], n, ridge)
-        for phase in range(0 if has["HAS_R"] else 2, kernels.SOLVE_PHASES.value):
-            programs = kernels.solve_tiles.fn(phase, half, full)
-            for before in range(kernels.repeats.fn(phase, STEPS.value, STEPS.value)):
-                known = (*arguments, before)
-                row.launch(kernels.solve_phase_kernel, programs, known, PHASE=phase, HAS_S=has["HAS_S"])
+        row.launch(kernels.fast_norms_kernel, lower_tiles, (R, GS, GR, sums, n), **has_cotangent)
+        arguments = (S, R, GS, GR, scratch, sums, matrix_stats, deferred[part], n)
+        row.launch(kernels.fast_precondition_kernel, lower_tiles, arguments, **has_cotangent)
+        arguments = (GS, out[part], scratch, sums, matrix_stats, deferred[part], n, ridge)
+        for phase in range(0 if has_cotangent["HAS_R"] else 2, kernels.GRADIENT_PHASES.value):
+            programs = kernels.gradient_tiles.fn(phase, lower_tiles, all_tiles)
+            for repetition in range(kernels.repetitions.fn(phase, MAX_STEPS.value, MAX_STEPS.value)):
+                row.launch(
+                    kernels.fast_gradient_phase_kernel,
+                    programs,
+                    (*arguments, repetition),
+                    PHASE=phase,
+                    HAS_S=has_cotangent["HAS_S"],
+                )
 
 
-def _crowd(A: Tensor, members: int) -> tuple[int, int]:
-    """Programs for each matrix in a launch for roots, and their warps: rather half the warps than tiles that wait."""
-    batch, n = A.shape[:2]
-    most = 2 * _tiles(n, _small_tile(n))[0]
-    if members >= most or _small_tile(n) == _TILE or not A.is_cuda:
-        return members, 4
-    return min(most, 2 * resident(A.device, 98) // batch), 2
+def _fits_on_chip(n: int, device: torch.device) -> bool:
+    return n <= _MAX_ON_CHIP and _has_shared_memory(device)
 
 
-def _small_tile(n: int) -> int:
-    """That of all phases at once."""
+@cache
+def _has_shared_memory(device: torch.device) -> bool:
+    if device.type != "cuda":
+        return True
+    return torch.cuda.get_device_properties(device).shared_memory_per_block_optin >= _ON_CHIP_SHARED_MEMORY
+
+
+def _flags(A: Tensor, programs: int) -> Tensor:
+    """Flags and barrier counters of all matrices; those of a cooperative launch start at zero."""
+    allocate = torch.zeros if programs else torch.empty
+    return allocate(len(A), FLAGS.value, dtype=torch.int32, device=A.device)
+
+
+def _cooperative_tile(n: int) -> int:
     return 32 if n <= 128 else _TILE
 
 
 def _side(n: int) -> int:
+    """The size padded to whole tiles."""
     return -(-n // _TILE) * _TILE
 
 
-def _tiles(n: int, tile: int) -> tuple[int, int]:
+def _tile_counts(n: int, tile: int) -> tuple[int, int]:
     """Tiles of a matrix on and below its diagonal, and all."""
-    across = _side(n) // tile
-    return across * (across + 1) // 2, across * across
+    tile_rows = _side(n) // tile
+    return tile_rows * (tile_rows + 1) // 2, tile_rows * tile_rows
 
 
 def _parts(A: Tensor) -> Iterator[slice]:
-    """Parts of the batch, so that the scratch of each is not too large; all begin where memory is as aligned."""
-    count = max(8, _SCRATCH // (4 * BUFFERS.value * _side(A.shape[-1]) ** 2) // 8 * 8)
+    """Parts of the batch with a limited scratch; multiples of 8, so that all of them are equally aligned."""
+    count = max(8, _MAX_SCRATCH // (4 * BUFFERS.value * _side(A.shape[-1]) ** 2) // 8 * 8)
     return (slice(start, start + count) for start in range(0, len(A), count))
 
 
-def _memory(A: Tensor, tile: int, facts: int) -> tuple[tuple[Tensor, Tensor], Tensor, dict[str, int]]:
-    """Scratch and sums, room for some facts about each matrix, and options."""
+def _options(n: int, tile: int) -> dict[str, Any]:
+    return {"side": _side(n), "TILE": tile, "DEPTH": _TILE}
+
+
+def _memory(A: Tensor, stats: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Scratch, sums, and statistics of each matrix, uninitialised."""
     batch, side = len(A), _side(A.shape[-1])
     scratch = torch.empty(batch, BUFFERS.value, 2, side, side, dtype=torch.float16, device=A.device)
-    sums = torch.empty(batch, SUMS.value, tiles.SLOTS.value, dtype=torch.float32, device=A.device)
-    known = torch.empty(batch, facts, dtype=torch.float32, device=A.device)
-    return (scratch, sums), known, {"side": side, "TILE": tile, "DEPTH": _TILE}
+    sums = torch.empty(batch, SUM_ROWS.value, SLOTS.value, dtype=torch.float32, device=A.device)
+    return scratch, sums, torch.empty(batch, stats, dtype=torch.float32, device=A.device)

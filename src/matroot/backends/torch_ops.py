@@ -75,6 +75,16 @@ def largest_eigenvalue_bound(matrix: Tensor) -> Tensor:
     return mean.abs() + torch.sqrt((n - 1) * variance)
 
 
+def rounding_tolerance(n: int, dtype: torch.dtype) -> float:
+    """How far below zero rounding alone takes eigenvalues, relative to a bound of the largest.
+
+    4 n eps of the compute dtype, and eps of ``dtype`` if that is narrower.
+    """
+    eps = torch.finfo(dtype).eps
+    compute_eps = min(eps, torch.finfo(torch.float32).eps)
+    return 4 * n * compute_eps + (eps if eps > compute_eps else 0.0)
+
+
 def inverse_norm(factor: Tensor) -> Tensor:
     """The largest eigenvalue of (L L^H)^-1, shape (*,): an estimate from below, mostly within a factor of two.
 

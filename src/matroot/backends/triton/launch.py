@@ -11,7 +11,7 @@ _compiled: dict[tuple, tuple[Any, tuple]] = {}
 """Compiled code, and those options that are arguments of the kernel."""
 
 
-def at(device: torch.device) -> contextlib.AbstractContextManager:
+def device_context(device: torch.device) -> contextlib.AbstractContextManager:
     """Launches inside go to this device."""
     if device.type != "cuda" or device.index == torch.cuda.current_device():
         return contextlib.nullcontext()
@@ -30,7 +30,9 @@ def launch(kernel: Any, grid: tuple[int, int, int], arguments: tuple, options: d
     return launch_cached(kernel, grid, arguments, options, key)
 
 
-def launch_cached(kernel: Any, grid: tuple[int, int, int], arguments: tuple, options: dict[str, Any], key: tuple) -> Any:
+def launch_cached(
+    kernel: Any, grid: tuple[int, int, int], arguments: tuple, options: dict[str, Any], key: tuple
+) -> Any:
     """The same where ``key`` determines what code is compiled for, except the device: that of the first argument."""
     device = arguments[0].get_device()
     if device >= 0 and device != torch.cuda.current_device():
@@ -81,7 +83,7 @@ def multiprocessors(device: torch.device) -> int:
 
 @cache
 def resident(device: torch.device, kilobytes: int) -> int:
-    """Programs on all multiprocessors at once: 4 warps with all the registers they can have and some shared memory."""
+    """Programs of 4 warps on all multiprocessors at once, given their shared memory and all registers they can have."""
     if device.type != "cuda":
         return 1
     each = torch.cuda.get_device_properties(device)

@@ -248,12 +248,12 @@ def test_scale(method):
         assert torch.equal(found, found[1].expand_as(found))
     # A^(-3/2) has a smaller range.
     smaller = tuple(root[1] * 2 ** (sign * powers / 2) for root, sign in zip(roots, (1, -1), strict=True))
-    for output, given, upstream, exponents in (
+    for output, scaled, upstream, exponents in (
         ("both", roots, (G, None), powers),
         ("both", smaller, (None, G), 1.5 * powers),
         ("invsqrt", smaller[1:], (G,), 1.5 * powers),
     ):
-        found = solve(given, upstream, 0.0, Lyapunov(), output, torch.float32) * 2**exponents
+        found = solve(scaled, upstream, 0.0, Lyapunov(), output, torch.float32) * 2**exponents
         assert torch.equal(found, found[1].expand_as(found))
 
 

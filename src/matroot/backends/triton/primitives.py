@@ -18,7 +18,7 @@ FP16X3 = tl.constexpr("fp16x3")
 FP16X3_TRANSPOSED = tl.constexpr("fp16x3 by the transpose")
 INTEGER_SPLIT = tl.constexpr("fp16x6")
 FP16 = tl.constexpr("fp16")
-WHOLE = tl.constexpr(12582912.0)  # 1.5 2^23: adding it rounds to an integer
+ROUNDING = tl.constexpr(12582912.0)  # 1.5 2^23: adding and subtracting it rounds to an integer
 UNIT = tl.constexpr(16.0)  # what stands for one in factors of FP16X3 products, for ``split_fp16`` to keep their digits
 FOURTH = tl.constexpr(UNIT.value**-4)
 FAST_STEPS_OFFSET = tl.constexpr(3 * STEPS * 5)  # of the steps of the fast path, after three schedules
@@ -37,9 +37,9 @@ def _slices(x, AXIS: tl.constexpr):
     size = tl.maximum(tl.max(tl.abs(x), AXIS, keep_dims=True), 1e-30)
     bits = size.to(tl.int32, bitcast=True) & 0x7F800000  # the exponent alone: a power of two
     x *= 256 * (0x7F000000 - bits).to(tl.float32, bitcast=True)
-    first = (x + WHOLE) - WHOLE
+    first = (x + ROUNDING) - ROUNDING
     x = 1024 * (x - first)
-    second = (x + WHOLE) - WHOLE
+    second = (x + ROUNDING) - ROUNDING
     third = 1024 * (x - second)
     unit = bits.to(tl.float32, bitcast=True) * (1 / 256)
     return unit, first.to(tl.float16), second.to(tl.float16), third.to(tl.float16)
@@ -48,11 +48,11 @@ def _slices(x, AXIS: tl.constexpr):
 @triton.jit
 def integer_split_matmul(a, b):
     """a b, of up to 64 columns and rows: tensor cores truncate sums, but not those of integers up to 2^24."""
-    left, a0, a1, a2 = _slices(a, 1)
-    right, b0, b1, b2 = _slices(b, 0)
+    row_unit, a0, a1, a2 = _slices(a, 1)
+    column_unit, b0, b1, b2 = _slices(b, 0)
     small = tl.dot(a2, b0, tl.dot(a1, b1, tl.dot(a0, b2)))
     middle = tl.dot(a1, b0, tl.dot(a0, b1))
-    return (tl.dot(a0, b0) + (middle + small * (1 / 1024)) * (1 / 1024)) * (left * right)
+    return (tl.dot(a0, b0) + (middle + small * (1 / 1024)) * (1 / 1024)) * (row_unit * column_unit)
 
 
 @triton.jit

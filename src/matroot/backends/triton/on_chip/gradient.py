@@ -35,7 +35,7 @@ from ..scaling import (
 )
 
 CHEBYSHEV_RATE = tl.constexpr(0.25)
-"""Where a step of Chebyshev's iteration leaves more than this of the error, doubling takes fewer products."""
+"""Where a step of Chebyshev's iteration reduces the error by less than this factor, doubling takes fewer products."""
 RESIDUAL_SCALE = tl.constexpr(256.0)
 """What the second right-hand side is multiplied by, for float16 to hold it."""
 MODERATE = tl.constexpr(2.0**80)
@@ -45,7 +45,7 @@ MODERATE = tl.constexpr(2.0**80)
 @triton.jit
 def initial_inverse(top):
     """Smith's p, then the quadratic of cpu/kernel.h nearest to (V + 2 + p)^-1 for V from 0 to ``top``: its
-    coefficients, and how far from one it leaves their product."""
+    coefficients, and the largest distance of their product from one."""
     p = tl.sqrt(2 * (top + 2))
     h = 0.5 * top
     least = 2 + p
@@ -59,8 +59,8 @@ def initial_inverse(top):
 
 @triton.jit
 def chebyshev_interval(top):
-    """Centre and half width of the spectrum of X -> V X + X V for V from 2 to 2 + ``top``, and the rate: what is left
-    of the error after a step."""
+    """Centre and half width of the spectrum of X -> V X + X V for V from 2 to 2 + ``top``, and the factor by
+    which a step reduces the error."""
     centre = 4 + top
     ratio = centre / top
     return centre, top, ratio - tl.sqrt(ratio * ratio - 1)
@@ -70,7 +70,7 @@ def chebyshev_interval(top):
 def right_side(
     GS, GR, n, inverse, mu, shift, HAS_S: tl.constexpr, HAS_R: tl.constexpr, N: tl.constexpr, PRECISION: tl.constexpr
 ):  # fmt: skip
-    """2^-e C' and e, given 2^shift mu R in UNIT and mu: float16 holds no cotangent of any size."""
+    """2^-e C' and e, given 2^shift mu R in UNIT and mu: cotangents may be of any size, and float16 is not."""
     C = tl.zeros((N, N), tl.float32)
     exponent = 0
     if HAS_R:

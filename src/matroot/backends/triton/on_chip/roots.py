@@ -110,8 +110,8 @@ def _robust_roots(X, eye, n, steps, schedule, first, CORRECTION_PRECISION: tl.co
     while running:
         M = matmul(Z, Y, INTEGER_SPLIT)
         E = eye - M
-        gap = total(E * E)
-        converged = gap < TAYLOR_THRESHOLD
+        residual = total(E * E)
+        converged = residual < TAYLOR_THRESHOLD
         if converged:
             Y, Z = _last_step(Y, Z, E, matmul(E, E, CORRECTION_PRECISION), CORRECTION_PRECISION)
         else:
@@ -122,7 +122,9 @@ def _robust_roots(X, eye, n, steps, schedule, first, CORRECTION_PRECISION: tl.co
         step += 1
         # Steps beyond the longest schedule enlarge a small eigenvalue by 2.46 each: one that is still small then is
         # zero to rounding.
-        running = (not converged) & (step < tl.where((schedule == 2) & first & (gap > 0.5), 7, 12)) & (gap < 1e6)
+        running = (
+            (not converged) & (residual < 1e6) & (step < tl.where((schedule == 2) & first & (residual > 0.5), 7, 12))
+        )
     return Y, Z, converged, theta
 
 

@@ -66,6 +66,11 @@ def matrix_lanes(n, N: tl.constexpr) -> tuple:
 
 
 @triton.jit
+def identity(n, N: tl.constexpr):
+    return matrix_lanes(n, N)[3]
+
+
+@triton.jit
 def load_symmetric(source, n, stride_row, stride_column, FACTOR: tl.constexpr, N: tl.constexpr):
     """FACTOR times the symmetric part of a matrix of any dtype and strides; its offsets may need 64 bits."""
     row, column, inside, _ = matrix_lanes(n, N)
@@ -91,7 +96,7 @@ def load_scaled(source, n, stride_row, stride_column, EVEN: tl.constexpr, N: tl.
     exponent = floor_log2(size)
     if EVEN:
         exponent = exponent & -2
-    _, _, _, eye = matrix_lanes(n, N)
+    eye = identity(n, N)
     usable = (size > 0) & (size < float("inf"))
     X = tl.where(usable, times_power_of_two(X, -exponent), eye)
     return X, exponent - lift, size

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from ..primitives import FP16X3_TRANSPOSED, UNIT, suits_fast_path, total
-from ..scaling import matrix_lanes
+from ..scaling import identity
 from ..tiled.tiles import leave
 from .gradient import (
     CHEBYSHEV_RATE,
@@ -30,7 +30,7 @@ def fast_roots_kernel(
 ):  # fmt: skip
     """Roots S and inverse roots R, float32 (k, n, n), of the symmetric parts of A, any floating dtype."""
     matrix = tl.program_id(0).to(tl.int64)
-    _, _, _, eye = matrix_lanes(n, N)
+    eye = identity(n, N)
     X, trace, exponent, size = load_with_ridge(A + matrix * stride_batch, n, stride_row, stride_column, ridge, N)
     m1, m2 = trace / n, total(X * X) / n
     converged = m2 < 0

@@ -26,6 +26,7 @@ from ..primitives import (
 from ..scaling import (
     add_scaled,
     floor_log2,
+    identity,
     load_symmetric,
     matrix_lanes,
     max_abs,
@@ -164,7 +165,7 @@ def solve_kernel(
 ):  # fmt: skip
     """X with S X + X S = GS - R GR R, then the ridge's share of it; float32 (k, n, n), contiguous."""
     start = tl.program_id(0).to(tl.int64) * n * n
-    _, _, _, eye = matrix_lanes(n, N)
+    eye = identity(n, N)
     V, inverse, mu, shift, zero = preconditioned_operator(S + start, R + start, n, N)
     top = tl.where(zero, 1.0, spectral_bound(V, n))
     _, _, rate = chebyshev_interval(top)

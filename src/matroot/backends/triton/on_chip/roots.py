@@ -26,7 +26,7 @@ from ..primitives import (
     suits_fast_path,
     total,
 )
-from ..scaling import load_scaled, matrix_lanes, power_of_two
+from ..scaling import identity, load_scaled, matrix_lanes, power_of_two
 
 
 @triton.jit
@@ -122,9 +122,8 @@ def _robust_roots(X, eye, n, steps, schedule, first, CORRECTION_PRECISION: tl.co
         step += 1
         # Steps beyond the longest schedule enlarge a small eigenvalue by 2.46 each: one that is still small then is
         # zero to rounding.
-        running = (
-            (not converged) & (residual < 1e6) & (step < tl.where((schedule == 2) & first & (residual > 0.5), 7, 12))
-        )
+        max_steps = tl.where((schedule == 2) & first & (residual > 0.5), 7, 12)
+        running = (not converged) & (residual < 1e6) & (step < max_steps)
     return Y, Z, converged, theta
 
 
@@ -132,7 +131,7 @@ def _robust_roots(X, eye, n, steps, schedule, first, CORRECTION_PRECISION: tl.co
 def load_with_ridge(source, n, stride_row, stride_column, ridge, N: tl.constexpr) -> tuple:
     """What ``load_scaled`` returns, the matrix with the ridge; and its trace."""
     X, exponent, size = load_scaled(source, n, stride_row, stride_column, False, N)
-    _, _, _, eye = matrix_lanes(n, N)
+    eye = identity(n, N)
     trace = total(X * eye)
     return X + eye * (ridge / n) * trace, trace + ridge * trace, exponent, size
 
@@ -161,7 +160,7 @@ def roots_kernel(
     is the last shift to try on a matrix that is not positive, relative to a bound of its largest eigenvalue.
     """
     matrix = tl.program_id(0).to(tl.int64)
-    _, _, _, eye = matrix_lanes(n, N)
+    eye = identity(n, N)
     A += matrix * stride_batch
     S += matrix * n * n
     R += matrix * n * n

@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from ..primitives import matmul, total
-from ..scaling import load_scaled, matrix_lanes, power_of_two
+from ..scaling import identity, load_scaled, matrix_lanes, power_of_two
 
 
 @triton.jit
@@ -69,7 +69,7 @@ def clean(
     Eigenvalues may be negative by ``strict_tolerance`` of a bound of the largest, that of float32, and by
     ``wide_tolerance``, that of the dtype of A.
     """
-    _, _, _, eye = matrix_lanes(n, N)
+    eye = identity(n, N)
     A += tl.program_id(0).to(tl.int64) * stride_batch
     # A power of four, so that dividing by it and multiplying by its root are exact.
     X, exponent, size = load_scaled(A, n, stride_row, stride_column, True, N)

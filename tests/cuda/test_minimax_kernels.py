@@ -46,7 +46,7 @@ def test_launches_of_large_batches(n):
     launched = {event.key: event.count for event in profile.key_averages()}
     assert [launched[name] for name in ROBUST] == [1, 1]
     if fast_launch._fits_on_chip(n, X.device):
-        assert [launched[name] for name in ("easy_roots_kernel", "easy_solve_kernel")] == [1, 1]
+        assert [launched[name] for name in ("fast_roots_kernel", "fast_solve_kernel")] == [1, 1]
     else:
         assert [launched[name] for name in ("fast_roots_phase_kernel", "fast_gradient_phase_kernel")] == [10, 11]
 
@@ -110,7 +110,7 @@ def test_threads_agree_whether_a_matrix_is_deferred(monkeypatch):
 
     A = with_eigenvalues(spectrum("log", 196, 1e4), 0, torch.float32)
     A, S, R = (T.float().cuda().repeat(256, 1, 1) for T in (A, exact_root(A), exact_inverse_root(A)))
-    monkeypatch.setattr(robust_launch, "launch_known", lambda *_: None)  # the fast path alone
+    monkeypatch.setattr(robust_launch, "launch_cached", lambda *_: None)  # the fast path alone
     for _ in range(1500):
         matroot.sqrtm(A)
         minimax.solve(S, R, A, None, 0.0)

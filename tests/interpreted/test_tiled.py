@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from matroot.backends.triton import minimax
-from matroot.backends.triton.launch import Row
+from matroot.backends.triton.launch import LaunchSequence
 from matroot.backends.triton.tiled import fast_gradient, fast_kernels, fast_launch, fast_roots, robust_launch, tiles
 from matroot.bench.problems import symmetric, with_spectrum
 
@@ -108,7 +108,7 @@ def test_no_launch_both_reads_and_writes_whether_a_matrix_is_deferred(fast_path,
 
         monkeypatch.setattr(module, name, recorded)
 
-    def launch(row, *arguments, original=Row.launch, **options):
+    def launch(row, *arguments, original=LaunchSequence.launch, **options):
         read.append(False)
         written.append(False)
         original(row, *arguments, **options)
@@ -116,8 +116,8 @@ def test_no_launch_both_reads_and_writes_whether_a_matrix_is_deferred(fast_path,
     watch(fast_kernels, "is_deferred", read)
     watch(fast_roots, "defer", written)
     watch(fast_gradient, "defer", written)
-    monkeypatch.setattr(Row, "launch", launch)
-    monkeypatch.setattr(robust_launch, "launch_known", lambda *_: None)
+    monkeypatch.setattr(LaunchSequence, "launch", launch)
+    monkeypatch.setattr(robust_launch, "launch_cached", lambda *_: None)
     n = 65
     A = torch.cat([with_spectrum("log", 1, n, 1e4), with_spectrum("one-small", 1, n, 1e4)]).float()
     roots(A)

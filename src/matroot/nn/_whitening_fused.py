@@ -20,7 +20,7 @@ from torch.autograd import Function
 from torch.autograd.graph import saved_tensors_hooks
 
 from .._tracing import autocast_disabled, forward_mode, is_plain_eager, needs_grad
-from ..backends.triton.whitening import launch as triton_features
+from ..backends.triton.whitening import launch as kernels
 from ._batch_statistics import active_group, all_reduce_sum
 from ._whitening import WhiteningSpec, forward_torch, inverse_root, update_running_stats
 from .covariance import add_to_diagonal
@@ -28,7 +28,7 @@ from .covariance import add_to_diagonal
 
 def is_supported(x: Tensor, groups: int) -> bool:
     """Whether the kernels can whiten features (N, C, *) in ``groups``."""
-    return is_plain_eager(x) and not forward_mode() and triton_features.fits(x, groups)
+    return is_plain_eager(x) and not forward_mode() and kernels.fits(x, groups)
 
 
 def forward_fused(x: Tensor, weight: Tensor | None, bias: Tensor | None, spec: WhiteningSpec) -> Tensor:
@@ -51,7 +51,7 @@ class _Batch(NamedTuple):
 
 
 def _batch_statistics(x: Tensor, spec: WhiteningSpec) -> _Batch:
-    local_mean, covariance, regularised = triton_features.statistics(x, spec.groups, spec.eps)
+    local_mean, covariance, regularised = kernels.statistics(x, spec.groups, spec.eps)
     positions = x.numel() // x.shape[1]
     group = active_group(spec.process_group)
     if group is None:
@@ -67,7 +67,7 @@ def _batch_statistics(x: Tensor, spec: WhiteningSpec) -> _Batch:
 def _normalise(x, weight, bias, spec: WhiteningSpec, batch: _Batch, W: Tensor) -> Tensor:
     # Inside the Function: a checkpoint recomputes up to the last saved tensor and no further.
     update_running_stats(spec.running, batch.count, batch.mean, batch.covariance, W)
-    return triton_features.transform(x, batch.mean, W, weight, bias)
+    return kernels.transform(x, batch.mean, W, weight, bias)
 
 
 def _unchanged(tensor: Tensor) -> Tensor:
@@ -96,10 +96,10 @@ class _FusedWhitening(Function):
             return None, None, None, None
         if torch.is_grad_enabled() or not is_plain_eager(g):
             return *_backward_torch(ctx, g, x, weight, bias), None
-        if not triton_features.channels_last(g):
+        if not kernels.channels_last(g):
             g = g.movedim(1, -1).contiguous().movedim(-1, 1)
         g, W = g.resolve_neg(), ctx.root.detach()
-        grad_bias, grad_weight, grad_W = triton_features.gradients(g, x, mean, W, weight)
+        grad_bias, grad_weight, grad_W = kernels.gradients(g, x, mean, W, weight)
         grad_x = None
         if ctx.needs_input_grad[0]:
             # The graph is retained for another backward pass: these matrices are small.
@@ -108,7 +108,7 @@ class _FusedWhitening(Function):
             if centred_sum is not None:
                 A = W if weight is None else weight.view(len(W), -1, 1) * W
                 H, grad_mean = _reduce_over_ranks(ctx, H, grad_bias, A, centred_sum)
-            grad_x = triton_features.vjp(g, x, mean, W, weight, H.contiguous(), grad_bias, grad_mean)
+            grad_x = kernels.vjp(g, x, mean, W, weight, H.contiguous(), grad_bias, grad_mean)
         grad_weight = None if weight is None else grad_weight.to(weight.dtype)
         return grad_x, grad_weight, None if bias is None else grad_bias.to(bias.dtype), None
 

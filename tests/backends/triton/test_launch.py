@@ -1,4 +1,4 @@
-"""The fused GPU kernels, without a GPU."""
+"""How kernels are launched, without a GPU."""
 
 import subprocess
 import sys
@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import matroot
-from matroot.backends.triton import minimax as triton_roots
-from matroot.backends.triton.launch import Row, launch
+from matroot.backends.triton import minimax
+from matroot.backends.triton.launch import LaunchSequence, launch
 from matroot.methods.minimax import kernel_schedules
 
 ROOT = Path(__file__).parents[3]
@@ -26,7 +26,7 @@ def test_without_a_gpu_there_is_no_kernel():
 
 
 @pytest.mark.parametrize(
-    ("spec", "hip", "capability", "missing"),
+    ("spec", "hip", "capability", "reason"),
     [
         (object(), None, (9, 0), None),
         (object(), None, (8, 0), None),
@@ -35,15 +35,15 @@ def test_without_a_gpu_there_is_no_kernel():
         (object(), None, (7, 5), "the GPU has compute capability 7.5, kernels need 8.0"),
     ],
 )
-def test_what_kernels_lack(spec, hip, capability, missing, monkeypatch):
-    monkeypatch.setattr(triton_roots, "find_spec", lambda name: spec)
+def test_unavailable_reason(spec, hip, capability, reason, monkeypatch):
+    monkeypatch.setattr(minimax, "find_spec", lambda name: spec)
     monkeypatch.setattr(torch.version, "hip", hip)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
-    assert triton_roots.missing.__wrapped__(torch.device("cuda")) == missing
+    assert minimax.unavailable_reason.__wrapped__(torch.device("cuda")) == reason
 
 
 class Recorder:
-    """In the place of a kernel and of its compiled code: remembers how it was called."""
+    """In place of a kernel and of its compiled code: records how it was called."""
 
     arg_names = ("x", "n", "SIZE", "LAST")
 
@@ -72,13 +72,13 @@ def test_launches_compile_once_for_a_layout():
 
 def test_small_matrices_compile_once_for_a_layout(monkeypatch):
     kernel, option = Recorder(), {"SIZE": 8}
-    monkeypatch.setattr(triton_roots, "_for_roots", lambda *of: (kernel, None, 0.0, option))
-    monkeypatch.setattr(triton_roots, "_for_solve", lambda *of: (kernel, option))
+    monkeypatch.setattr(minimax, "_roots_launch", lambda *of: (kernel, None, 0.0, option))
+    monkeypatch.setattr(minimax, "_solve_launch", lambda *of: (kernel, option))
     whole = torch.zeros(2 * 16 + 1)
     A, unaligned = whole[:-1].view(2, 4, 4), whole[1:].view(2, 4, 4)
-    calls = [lambda A=A: triton_roots.roots(A, 0.0, tuple) for A in (A, unaligned, A.mT, A.half(), A[:, :3, :3])]
+    calls = [lambda A=A: minimax.roots(A, 0.0, tuple) for A in (A, unaligned, A.mT, A.half(), A[:, :3, :3])]
     calls += [
-        lambda given=given: triton_roots.solve(*given, 0.0)
+        lambda given=given: minimax.solve(*given, 0.0)
         for given in ((A, A, A, None), (A, A, None, A), (A, A, A, A), (unaligned, A, A, None), (A, unaligned, A, None))
     ]
     for _ in range(2):
@@ -87,10 +87,10 @@ def test_small_matrices_compile_once_for_a_layout(monkeypatch):
     assert len(kernel.first) == len(kernel.again) == len(calls)
 
 
-def test_a_row_of_launches_compiles_once_for_a_layout():
+def test_a_sequence_of_launches_compiles_once_for_a_layout():
     kernel, device = Recorder(), torch.device("cpu")
     for number in range(2):
-        Row({"SIZE": 8, "OTHER": 1}, device, (4,)).launch(kernel, 3, (torch.zeros(4), number), LAST=True)
+        LaunchSequence({"SIZE": 8, "OTHER": 1}, device, (4,)).launch(kernel, 3, (torch.zeros(4), number), LAST=True)
     warps = {"num_warps": 4, "num_stages": 3}
     assert [call[2] for call in kernel.first] == [{"SIZE": 8, "LAST": True} | warps]
     assert [(grid, arguments[1:], options) for grid, arguments, options in kernel.again] == [
@@ -98,7 +98,7 @@ def test_a_row_of_launches_compiles_once_for_a_layout():
     ]
     for options, key, last in (({"SIZE": 16}, 4, True), ({"SIZE": 8}, 5, True), ({"SIZE": 8}, 4, False)):
         compiled = len(kernel.first)
-        Row(options, device, (key,)).launch(kernel, 3, (torch.zeros(4), 0), LAST=last)
+        LaunchSequence(options, device, (key,)).launch(kernel, 3, (torch.zeros(4), 0), LAST=last)
         assert len(kernel.first) == compiled + 1
     assert len(kernel.again) == 1
 
@@ -107,11 +107,9 @@ def test_a_row_of_launches_compiles_once_for_a_layout():
     ("n", "members", "launches"), [(100, 0, 8), (100, 12, 8), (200, 0, 12 + 14 + 2 * 16), (200, 12, 8)]
 )
 def test_later_launches_take_what_the_first_ones_did(n, members, launches, monkeypatch):
-    """Past the dispatcher arguments go by place; nothing but a GPU would notice one that is missing or elsewhere."""
+    """Past the dispatcher arguments are positional; nothing but a GPU would notice one that is missing or misplaced."""
     pytest.importorskip("triton")
-    from matroot.backends.triton.tiled import fast_kernels as triton_phase_kernels
-    from matroot.backends.triton.tiled import fast_launch as triton_phases
-    from matroot.backends.triton.tiled import launch as triton_large
+    from matroot.backends.triton.tiled import fast_kernels, fast_launch, robust_launch
 
     calls = []
 
@@ -130,8 +128,8 @@ def test_later_launches_take_what_the_first_ones_did(n, members, launches, monke
 
             return call
 
-    monkeypatch.setattr(triton_phases, "members", lambda A: members)
-    for module in (triton_large, triton_phase_kernels):
+    monkeypatch.setattr(fast_launch, "programs_per_matrix", lambda *_: members)
+    for module in (fast_kernels, fast_launch, robust_launch):
         for name, kernel in [*vars(module).items()]:
             if name.endswith("_kernel"):
                 monkeypatch.setattr(module, name, Kernel(name, kernel.arg_names))
@@ -139,9 +137,9 @@ def test_later_launches_take_what_the_first_ones_did(n, members, launches, monke
     rounds = []
     for _ in range(2):
         calls.clear()
-        S, R = triton_roots.roots(A, 0.1, kernel_schedules)
+        S, R = minimax.roots(A, 0.1, kernel_schedules)
         for GS, GR in ((A, None), (None, A), (A, A)):
-            triton_roots.solve(S, R, GS, GR, 0.1)
+            minimax.solve(S, R, GS, GR, 0.1)
         rounds.append([*calls])
     assert rounds[0] == rounds[1]
     assert len(rounds[0]) == launches

@@ -10,7 +10,6 @@ from ...methods._base import Output
 from ...methods.minimax import kernel_schedules
 from .._base import CallContext, Evaluation, FusedBackend, by_kind, readable, unsupported_pair
 from . import minimax
-from .paper import launch as paper_launch
 from .paper import methods as paper
 
 
@@ -21,7 +20,7 @@ class Triton(FusedBackend):
     device_type = "cuda"
 
     def why_unsupported_here(self, context: CallContext, method: Method, gradient: Gradient) -> str | None:
-        largest = paper_launch.LARGEST
+        largest = paper.LARGEST
         if method == Minimax() and gradient == Smith():
             largest = minimax.LARGEST
         elif not isinstance(gradient, Lyapunov) or not isinstance(method, Taylor | Pade | NewtonSchulz):
@@ -32,7 +31,7 @@ class Triton(FusedBackend):
             return "kernels are for float32, float16 and bfloat16"
         if context.n > largest:
             return f"matrices of size {context.n} are larger than {largest}"
-        return minimax.missing(context.device)
+        return minimax.unavailable_reason(context.device)
 
     def roots(self, A: Tensor, ridge: float, method: Method, output: Output) -> Evaluation:
         A = A.resolve_neg()  # kernels read memory as it is

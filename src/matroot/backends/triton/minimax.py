@@ -1,4 +1,7 @@
-"""Roots and gradients by kernels, where there is Triton and a GPU for it."""
+"""Minimax roots and Smith gradients by kernels, where there is Triton and a GPU for it.
+
+Up to n = 64 one launch each way, one program per matrix; larger matrices take ``tiled``.
+"""
 
 from collections.abc import Callable
 from functools import cache
@@ -9,20 +12,21 @@ import torch
 from torch import Tensor
 
 from ..._tracing import constant_in_traces
-from .launch import launch_known
+from ..torch_ops import rounding_tolerance
+from .launch import launch_cached
 from .tables import Schedules, coefficients
 
 LARGEST = 1024
-"""Larger matrices take other ways."""
+"""Kernels are for matrices up to this size."""
 
 _ON_CHIP = 64
-"""Matrices of this size still fit on chip, one a program; larger ones are several programs' work."""
+"""Matrices up to this size fit on chip with both paths, one a program; several programs share a larger one."""
 
 
 @constant_in_traces
 @cache
-def missing(device: torch.device) -> str | None:
-    """What kernels lack on a CUDA device, in words: Triton, NVIDIA's instructions, or tensor cores for bfloat16."""
+def unavailable_reason(device: torch.device) -> str | None:
+    """Why kernels cannot run on a CUDA device: no Triton, not NVIDIA's, or no tensor cores for bfloat16; or None."""
     if find_spec("triton") is None:
         return "Triton is not installed"
     if torch.version.hip is not None:
@@ -41,12 +45,12 @@ def roots(A: Tensor, ridge: float, schedules: Callable[[], Schedules]) -> tuple[
     R = torch.empty_like(S)
     key = (n, A.dtype, strides, A.data_ptr() % 16 == 0)
     if n > _ON_CHIP:
-        from .tiled.launch import roots as large_roots
+        from .tiled.launch import roots as tiled_roots
 
-        large_roots(A, S, R, ridge, widest(n, A.dtype), schedules, key)
+        tiled_roots(A, S, R, ridge, rounding_tolerance(n, A.dtype), schedules, key)
     else:
-        kernel, table, most, options = _for_roots(A.device, n, A.dtype, schedules)
-        launch_known(kernel, (A.shape[0], 1, 1), (A, S, R, table, n, *strides, ridge, most), options, key)
+        kernel, table, max_shift, options = _roots_launch(A.device, n, A.dtype, schedules)
+        launch_cached(kernel, (A.shape[0], 1, 1), (A, S, R, table, n, *strides, ridge, max_shift), options, key)
     return S, R
 
 
@@ -59,51 +63,45 @@ def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: flo
     GR = S if GR is None else GR.contiguous()
     key = (n, *has.values(), *[T.data_ptr() % 16 == 0 for T in (S, R, GS, GR)])
     if n > _ON_CHIP:
-        from .tiled.launch import solve as large_solve
+        from .tiled.launch import solve as tiled_solve
 
-        large_solve(S, R, GS, GR, out, ridge, has, key)
+        tiled_solve(S, R, GS, GR, out, ridge, has, key)
     else:
-        kernel, options = _for_solve(n, S.is_cuda, *has.values())
-        launch_known(kernel, (S.shape[0], 1, 1), (S, R, GS, GR, out, n, ridge), options, key)
+        kernel, options = _solve_launch(n, S.is_cuda, *has.values())
+        launch_cached(kernel, (S.shape[0], 1, 1), (S, R, GS, GR, out, n, ridge), options, key)
     return out
 
 
 @cache
-def _for_roots(
+def _roots_launch(
     device: torch.device, n: int, dtype: torch.dtype, schedules: Callable[[], Schedules]
 ) -> tuple[Any, Tensor, float, dict[str, Any]]:
     """Kernel, table, last shift to try and options."""
     from .on_chip.roots import roots_kernel
 
-    return roots_kernel, coefficients(device, schedules), widest(n, dtype), _with_cheap(n, device.type == "cuda")
+    options = _minimax_options(n, device.type == "cuda")
+    return roots_kernel, coefficients(device, schedules), rounding_tolerance(n, dtype), options
 
 
 @cache
-def _for_solve(n: int, cuda: bool, has_S: bool, has_R: bool) -> tuple[Any, dict[str, Any]]:
+def _solve_launch(n: int, cuda: bool, has_S: bool, has_R: bool) -> tuple[Any, dict[str, Any]]:
     """Kernel and options."""
     from .on_chip.gradient import solve_kernel
 
-    return solve_kernel, {"HAS_S": has_S, "HAS_R": has_R} | _with_cheap(n, cuda)
+    return solve_kernel, {"HAS_S": has_S, "HAS_R": has_R} | _minimax_options(n, cuda)
 
 
 @cache
-def widest(n: int, dtype: torch.dtype) -> float:
-    """The last shift to try: rounding in float32, and that of the caller's dtype."""
-    eps = torch.finfo(torch.float32).eps
-    return 4 * n * eps + (torch.finfo(dtype).eps if dtype != torch.float32 else 0.0)
-
-
-@cache
-def on_chip(n: int) -> dict[str, int]:
-    """Tile and warps of kernels with one matrix a program; measured on one H200."""
+def on_chip_options(n: int) -> dict[str, int]:
+    """Tile and warps of kernels with one program per matrix; measured on one H200."""
     size = max(16, 1 << (n - 1).bit_length())
     return {"N": size, "num_warps": {16: 1, 32: 2, 64: 4}[size]}
 
 
-def _with_cheap(n: int, cuda: bool) -> dict[str, Any]:
-    """And how products for corrections are made. ("tf32" gave NaN for odd n below 16 with Triton 3.6.)"""
+def _minimax_options(n: int, cuda: bool) -> dict[str, Any]:
+    """The same, and the precision of products in corrections. ("tf32" gave NaN for odd n below 16, Triton 3.6.)"""
     if not cuda:
-        return on_chip(n) | {"CHEAP": "ieee"}
-    # With fewer registers more programs fit on a multiprocessor; it is not worth it for other sizes.
-    fewer = {"maxnreg": 112 if n <= 16 else 168} if n <= 32 else {}
-    return on_chip(n) | {"CHEAP": "bf16x3"} | fewer
+        return on_chip_options(n) | {"CORRECTION_PRECISION": "ieee"}
+    # With fewer registers more programs fit on a multiprocessor; it does not pay for other sizes.
+    registers = {"maxnreg": 112 if n <= 16 else 168} if n <= 32 else {}
+    return on_chip_options(n) | {"CORRECTION_PRECISION": "bf16x3"} | registers

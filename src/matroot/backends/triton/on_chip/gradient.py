@@ -1,9 +1,11 @@
 """Gradients of roots on a GPU in one launch: one program per matrix, everything on chip.
 
-With V = S/mu + mu R and C' = C + (mu R) C (mu R), the equation S X + X S = C is V X + X V = C'/mu, and V reaches
-from 2 to not much more unless the matrix is ill-conditioned. Then Chebyshev's iteration takes a product a step and few
-steps; it is done twice in half precision, for X and for what that leaves. Else Smith's sum, by doubling. Import only
-where Triton is.
+With V = S/mu + mu R and C' = C + (mu R) C (mu R), the equation S X + X S = C is V X + X V = C'/mu. The spectrum of V
+begins at 2 and ends not far above unless the matrix is ill-conditioned. Then Chebyshev's iteration takes few steps of
+one product each; it runs twice in half precision, for X and for the residual. Otherwise Smith's series, by doubling.
+
+Sizes are kept as exponents beside numbers of moderate size, so that no intermediate result leaves the range of float32
+where the gradient does not. Import only where Triton is.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -21,18 +23,30 @@ from ..primitives import (
     split_fp16,
     total,
 )
-from .roots import _lanes
+from ..scaling import (
+    add_scaled,
+    floor_log2,
+    identity,
+    load_symmetric,
+    matrix_lanes,
+    max_abs,
+    normalized,
+    power_of_two,
+    times_power_of_two,
+)
 
-EASY = tl.constexpr(0.25)
-"""What a step of Chebyshev's iteration may leave of the error: from there on doubling takes fewer products."""
+CHEBYSHEV_RATE = tl.constexpr(0.25)
+"""Where a step of Chebyshev's iteration reduces the error by less than this factor, doubling takes fewer products."""
 RESIDUAL_SCALE = tl.constexpr(256.0)
-"""What the second right side is multiplied by, for half numbers to hold it."""
+"""What the second right-hand side is multiplied by, for float16 to hold it."""
+MODERATE = tl.constexpr(2.0**80)
+"""Sums of squares between 1/MODERATE and this have lost nothing to the ends of the range."""
 
 
 @triton.jit
 def initial_inverse(top):
-    """Smith's p, then the quadratic of native/kernel.h nearest to (V + 2 + p)^-1 for V from 0 to ``top``: its
-    coefficients, and how far from one it leaves their product."""
+    """Smith's p, then the quadratic of cpu/kernel.h nearest to (V + 2 + p)^-1 for V from 0 to ``top``: its
+    coefficients, and the largest distance of their product from one."""
     p = tl.sqrt(2 * (top + 2))
     h = 0.5 * top
     least = 2 + p
@@ -46,131 +60,135 @@ def initial_inverse(top):
 
 @triton.jit
 def chebyshev_interval(top):
-    """Centre and half width of the spectrum of X -> V X + X V for V from 2 to 2 + ``top``, and what a step leaves."""
+    """Centre and half width of the spectrum of X -> V X + X V for V from 2 to 2 + ``top``, and the factor by
+    which a step reduces the error."""
     centre = 4 + top
     ratio = centre / top
     return centre, top, ratio - tl.sqrt(ratio * ratio - 1)
 
 
 @triton.jit
-def _unit(x):
-    """A power of two, well within the range of float32, that leaves a largest modulus of 4 to 8."""
-    size = tl.max(tl.max(tl.abs(x), 1), 0)
-    return tl.exp2(tl.floor(tl.log2(tl.minimum(tl.maximum(size, 1e-35), 1e36))) - 2)
-
-
-@triton.jit
-def _symmetric(G, place, inside):
-    G = tl.load(G + place, inside, 0.0)
-    return 0.5 * (G + tl.trans(G))
-
-
-@triton.jit
 def right_side(
-    GS, GR, place, inside, inverse, mu, HAS_S: tl.constexpr, HAS_R: tl.constexpr, N: tl.constexpr,
-    PRECISION: tl.constexpr,
+    GS, GR, n, inverse, mu, shift, HAS_S: tl.constexpr, HAS_R: tl.constexpr, N: tl.constexpr, PRECISION: tl.constexpr
 ):  # fmt: skip
-    """C', given mu R in UNIT, and the unit it is in: half numbers have no room for any cotangent."""
+    """2^-e C' and e, given 2^shift mu R in UNIT and mu: cotangents may be of any size, and float16 is not."""
     C = tl.zeros((N, N), tl.float32)
+    exponent = 0
     if HAS_R:
-        G = _symmetric(GR, place, inside)
-        unit = _unit(G)
-        C -= matmul(matmul(inverse, G / unit, PRECISION), inverse, PRECISION) * (unit / (mu * mu) / (UNIT * UNIT))
+        G, exponent = normalized(load_symmetric(GR, n, n, 1, 1.0, N))
+        C -= matmul(matmul(inverse, G, PRECISION), inverse, PRECISION) * (1 / (mu * mu) / (UNIT * UNIT))
+        exponent -= 2 * shift
     if HAS_S:
-        C += _symmetric(GS, place, inside)
-    unit = _unit(C)
-    C /= unit
-    return C + matmul(matmul(inverse, C, PRECISION), inverse, PRECISION) * (1 / (UNIT * UNIT)), unit
+        G = load_symmetric(GS, n, n, 1, 1.0, N)
+        if HAS_R:
+            G, other = normalized(G)
+            C, exponent = add_scaled(C, exponent, G, other)
+        else:
+            C = G
+    C, other = normalized(C)
+    return C + matmul(matmul(inverse, C, PRECISION), inverse, PRECISION) * (1 / (UNIT * UNIT)), exponent + other
 
 
 @triton.jit
-def _roughly(V, C, top, wanted):
-    """X with V X + X V = C to an error of ``wanted`` and half precision, given V less 2 I, which reaches ``top``."""
+def _chebyshev_fp16(V, C, top, tolerance):
+    """X with V X + X V = C to an error of ``tolerance`` and half precision, given V - 2 I with spectrum up to
+    ``top``."""
     centre, width, rate = chebyshev_interval(top)
     right = tl.trans(V).to(tl.float16)
     V = V.to(tl.float16)
     X = C / centre
-    move = X
-    share = width / centre
+    step = X
+    ratio = width / centre
     error = 2 * rate
-    while error > wanted:
-        more = 1 / (2 * centre / width - share)
-        turned = tl.dot(X.to(tl.float16), right, tl.dot(V, tl.trans(X).to(tl.float16)))
-        move = more * share * move + (2 * more / width) * (C - 4 * X - turned)
-        X += move
-        share = more
+    while error > tolerance:
+        next_ratio = 1 / (2 * centre / width - ratio)
+        image = tl.dot(X.to(tl.float16), right, tl.dot(V, tl.trans(X).to(tl.float16)))
+        step = next_ratio * ratio * step + (2 * next_ratio / width) * (C - 4 * X - image)
+        X += step
+        ratio = next_ratio
         error *= rate
     return X
 
 
 @triton.jit
-def easily(V, C, top, wanted):
-    """The same to an error of ``wanted`` squared: twice, the second time for what the first, rounded, leaves."""
-    X = _roughly(V, C, top, wanted).to(tl.float16).to(tl.float32)
+def refined_chebyshev(V, C, top, tolerance):
+    """The same to an error of ``tolerance`` squared: for C, and for the residual of that solution in float16."""
+    X = _chebyshev_fp16(V, C, top, tolerance).to(tl.float16).to(tl.float32)
     high, low = split_fp16(V)
     right = tl.trans(X).to(tl.float16)
     W = tl.dot(high, right, tl.dot(low, right))
-    return X + _roughly(V, (C - 4 * X - (W + tl.trans(W))) * RESIDUAL_SCALE, top, wanted) * (1 / RESIDUAL_SCALE)
+    residual = (C - 4 * X - (W + tl.trans(W))) * RESIDUAL_SCALE
+    return X + _chebyshev_fp16(V, residual, top, tolerance) * (1 / RESIDUAL_SCALE)
 
 
 @triton.jit
-def balanced(S, R, place, inside, eye) -> tuple:
-    """V less 2 I, mu R in UNIT, mu, and whether the root is zero."""
-    V = tl.load(S + place, inside, 0.0)
-    inverse = tl.load(R + place, inside, 0.0)
+def preconditioned_operator(S, R, n, N: tl.constexpr) -> tuple:
+    """V - 2 I, then 2^shift mu R in UNIT, mu and shift for S/2^shift, and whether the root is zero."""
+    row, column, inside, eye = matrix_lanes(n, N)
+    V = tl.load(S + row * n + column, inside, 0.0)
+    inverse = tl.load(R + row * n + column, inside, 0.0)
     norm = total(V * V)
+    inverse_norm = total(inverse * inverse)
+    shift = 0
+    if (tl.minimum(norm, inverse_norm) < 1 / MODERATE) | (tl.maximum(norm, inverse_norm) > MODERATE):
+        shift = floor_log2(max_abs(V))
+        V *= power_of_two(-shift)
+        inverse *= power_of_two(shift)
+        norm = total(V * V)
+        inverse_norm = total(inverse * inverse)
     zero = norm == 0
-    mu = tl.where(zero, 1.0, tl.sqrt(tl.sqrt(norm) / tl.sqrt(total(inverse * inverse))))
+    mu = tl.where(zero, 1.0, tl.sqrt(tl.sqrt(norm) / tl.sqrt(inverse_norm)))
     inverse *= mu * UNIT
-    return V / mu + inverse * (1 / UNIT) - 2 * eye, inverse, mu, zero
+    return V / mu + inverse * (1 / UNIT) - 2 * eye, inverse, mu, shift, zero
 
 
 @triton.jit
-def reach(V, n):
-    """Bound of the largest eigenvalue of V; half precision will do for that."""
+def spectral_bound(V, n):
+    """Bound of the largest eigenvalue of V; half precision is enough for that."""
     square = matmul(V, V, FP16)
     return tl.maximum(1.001 * eigenvalue_bound(total(V * V) / n, total(square * square) / n, n), 0.01)
 
 
 @triton.jit
-def finished(X, unit, mu, eye, n, ridge):
-    """The gradient, given X and its unit: with the ridge's share."""
-    X = (X + tl.trans(X)) * (0.5 * (unit / mu))
-    return X + eye * (ridge / n) * total(X * eye)
+def store_gradient(out, X, exponent, mu, ridge, n, N: tl.constexpr):
+    """Write 2^exponent X/mu, symmetric, with the ridge's share."""
+    row, column, inside, eye = matrix_lanes(n, N)
+    X = (X + tl.trans(X)) * (0.5 / mu)
+    X += eye * (ridge / n) * total(X * eye)
+    tl.store(out + row * n + column, times_power_of_two(X, exponent), inside)
 
 
 @triton.jit
 def solve_kernel(
-    S, R, GS, GR, out, n, ridge, HAS_S: tl.constexpr, HAS_R: tl.constexpr, N: tl.constexpr, CHEAP: tl.constexpr
+    S, R, GS, GR, out, n, ridge,
+    HAS_S: tl.constexpr, HAS_R: tl.constexpr, N: tl.constexpr, CORRECTION_PRECISION: tl.constexpr,
 ):  # fmt: skip
     """X with S X + X S = GS - R GR R, then the ridge's share of it; float32 (k, n, n), contiguous."""
-    matrix = tl.program_id(0).to(tl.int64)
-    row, column, inside, eye = _lanes(n, N)
-    place = matrix * n * n + row * n + column
-    V, inverse, mu, zero = balanced(S, R, place, inside, eye)
-    top = tl.where(zero, 1.0, reach(V, n))
+    start = tl.program_id(0).to(tl.int64) * n * n
+    eye = identity(n, N)
+    V, inverse, mu, shift, zero = preconditioned_operator(S + start, R + start, n, N)
+    top = tl.where(zero, 1.0, spectral_bound(V, n))
     _, _, rate = chebyshev_interval(top)
-    if rate < EASY:
-        C, unit = right_side(GS, GR, place, inside, inverse, mu, HAS_S, HAS_R, N, FP16X3_TRANSPOSED)
-        X = easily(V, C, top, 1e-3)
+    if rate < CHEBYSHEV_RATE:
+        C, exponent = right_side(GS + start, GR + start, n, inverse, mu, shift, HAS_S, HAS_R, N, FP16X3_TRANSPOSED)
+        X = refined_chebyshev(V, C, top, 1e-3)
     else:
-        C, unit = right_side(GS, GR, place, inside, inverse, mu, HAS_S, HAS_R, N, INTEGER_SPLIT)
-        wanted = 1e-6
+        C, exponent = right_side(GS + start, GR + start, n, inverse, mu, shift, HAS_S, HAS_R, N, INTEGER_SPLIT)
+        tolerance = 1e-6
         p, k0, k1, k2, error = initial_inverse(top)
         K = k0 * eye + k1 * V + k2 * matmul(V, V, FP16X3_TRANSPOSED)
         V += (2 + p) * eye
-        while error > wanted:
-            K += matmul(K, eye - matmul(V, K, INTEGER_SPLIT), CHEAP)
+        while error > tolerance:
+            K += matmul(K, eye - matmul(V, K, INTEGER_SPLIT), CORRECTION_PRECISION)
             error *= error
         X = 2 * p * matmul(matmul(K, C, INTEGER_SPLIT), K, INTEGER_SPLIT)
         F = eye - 2 * p * K
         factor = (p - 2) / (p + 2)
-        going = mu == mu
-        while going:
-            X += matmul(matmul(F, X, CHEAP), F, CHEAP)
+        running = mu == mu
+        while running:
+            X += matmul(matmul(F, X, CORRECTION_PRECISION), F, CORRECTION_PRECISION)
             factor *= factor
-            going = factor * factor > wanted
-            if going:
-                F = matmul(F, F, CHEAP)
-    X = finished(X, unit, mu, eye, n, ridge)
-    tl.store(out + place, tl.where(zero, 0.0, X), inside)
+            running = factor * factor > tolerance
+            if running:
+                F = matmul(F, F, CORRECTION_PRECISION)
+    store_gradient(out + start, tl.where(zero, 0.0, X), exponent - shift, mu, ridge, n, N)

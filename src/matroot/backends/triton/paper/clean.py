@@ -6,18 +6,7 @@ import triton
 import triton.language as tl
 
 from ..primitives import matmul, total
-
-
-@triton.jit
-def two_to(exponent):
-    """2^exponent for an integer in [-126, 127], exactly."""
-    return ((exponent + 127) << 23).to(tl.float32, bitcast=True)
-
-
-@triton.jit
-def floor_log2(x):
-    """The floor of log2 x for x > 0, and -126 for what is smaller than float32's normal numbers."""
-    return tl.maximum((x.to(tl.int32, bitcast=True) >> 23) & 255, 1) - 127
+from ..scaling import identity, load_scaled, matrix_lanes, power_of_two
 
 
 @triton.jit
@@ -31,14 +20,7 @@ def symmetric(X):
 
 
 @triton.jit
-def loaded(source, matrix, row, column, inside, stride_batch, stride_row, stride_column):
-    """The symmetric part of a matrix of any dtype and strides."""
-    place = source + matrix * stride_batch + row * stride_row + column * stride_column
-    return symmetric(tl.load(place, inside, 0.0).to(tl.float32))
-
-
-@triton.jit
-def swept(X, n, N: tl.constexpr):
+def negative_inverse_by_sweep(X, n, N: tl.constexpr):
     """-X^-1 of a positive definite X, and whether it is: elimination column by column, in place.
 
     The pivots are those of a Cholesky factorisation. Being symmetric, it is half the work of eliminating a
@@ -61,10 +43,11 @@ def swept(X, n, N: tl.constexpr):
 
 
 @triton.jit
-def surely_definite(X, eye, bound, n, PRECISION: tl.constexpr):
-    """Whether a few products show it, a fraction of the time of an elimination; false says nothing.
+def certify_positive_definite(X, eye, bound, n, PRECISION: tl.constexpr):
+    """Whether a few products prove X positive definite, in a fraction of the time of an elimination; if not, it may
+    still be.
 
-    Eigenvalues of X that are not positive lie beyond 1 in I - 1.9 X/bound, all others within, and powers tell.
+    Eigenvalues of I - 1.9 X/bound are beyond 1 where those of X are not positive, and within otherwise; powers tell.
     """
     T = eye - (1.9 / bound) * X
     size = total(T * T)
@@ -77,49 +60,43 @@ def surely_definite(X, eye, bound, n, PRECISION: tl.constexpr):
 
 
 @triton.jit
-def cleaned(A, n, stride_batch, stride_row, stride_column, ridge, wide, N: tl.constexpr, PRECISION: tl.constexpr):
-    """What ``_inputs.clean`` makes of this program's matrix: it, the identity, the two scales, the poison.
+def clean(
+    A, n, stride_batch, stride_row, stride_column, ridge, strict_tolerance, wide_tolerance,
+    N: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """What ``_inputs.clean`` makes of this program's matrix: it, the identity, the two scales, the NaN mask.
 
-    ``wide`` is eps of a half precision input dtype, zero for float32.
+    Eigenvalues may be negative by ``strict_tolerance`` of a bound of the largest, that of float32, and by
+    ``wide_tolerance``, that of the dtype of A.
     """
-    row = tl.arange(0, N)[:, None]
-    column = tl.arange(0, N)[None, :]
-    inside = (row < n) & (column < n)
-    matrix = tl.program_id(0).to(tl.int64)
-    X = loaded(A, matrix, row, column, inside, stride_batch, stride_row, stride_column)
-    eye = tl.where((row == column) & inside, 1.0, 0.0)
-    size = tl.max(tl.max(tl.abs(X), 1), 0)
-    strange = tl.max(tl.max(tl.where(tl.abs(X) < float("inf"), 0, 1), 1), 0)  # NaN compares false
-    usable = (size > 0) & (strange == 0)
-
+    eye = identity(n, N)
+    A += tl.program_id(0).to(tl.int64) * stride_batch
     # A power of four, so that dividing by it and multiplying by its root are exact.
-    half = floor_log2(size) >> 1
-    X = tl.where(usable, X * two_to(-half) * two_to(-half), eye)
+    X, exponent, size = load_scaled(A, n, stride_row, stride_column, True, N)
     X = (X + eye * (ridge / n) * total(X * eye)) / (1 + ridge)
 
     mean = total(X * eye) / n
     variance = tl.maximum(total(X * X) / n - mean * mean, 0.0)
     bound = tl.abs(mean) + tl.sqrt((n - 1) * variance)
-    strict = 4 * 1.1920929e-7 * n
-    definite = surely_definite(X, eye, bound, n, PRECISION)
+    definite = certify_positive_definite(X, eye, bound, n, PRECISION)
     if not definite:
-        _, definite = swept(X + strict * bound * eye, n, N)
-    if (not definite) & (wide > 0):
-        X += (wide + strict) * bound * eye
-        _, definite = swept(X, n, N)
+        _, definite = negative_inverse_by_sweep(X + strict_tolerance * bound * eye, n, N)
+    if (not definite) & (wide_tolerance > strict_tolerance):
+        X += wide_tolerance * bound * eye
+        _, definite = negative_inverse_by_sweep(X, n, N)
     X = tl.where(definite, X, eye)
 
-    poison = tl.where((strange == 0) & definite, 0.0, float("nan"))
-    grown = tl.sqrt(1 + ridge)
-    root_scale = tl.where(size > 0, grown * two_to(half), 0.0)
-    inverse_scale = tl.where(size > 0, two_to(-half) / grown, 0.0)
-    return X, eye, root_scale, inverse_scale, poison
+    nan_mask = tl.where((size < float("inf")) & definite, 0.0, float("nan"))
+    growth = tl.sqrt(1 + ridge)
+    half = exponent >> 1
+    root_scale = tl.where(size > 0, growth * power_of_two(half), 0.0)
+    inverse_scale = tl.where(size > 0, power_of_two(-half) / growth, 0.0)
+    return X, eye, root_scale, inverse_scale, nan_mask
 
 
 @triton.jit
-def restore(out, X, factor, poison, n, N: tl.constexpr):
+def restore(out, X, factor, nan_mask, n, N: tl.constexpr):
     """Write the symmetric part times a factor, or NaN."""
-    row = tl.arange(0, N)[:, None]
-    column = tl.arange(0, N)[None, :]
+    row, column, inside, _ = matrix_lanes(n, N)
     place = tl.program_id(0).to(tl.int64) * n * n + row * n + column
-    tl.store(out + place, factor * symmetric(X) + poison, (row < n) & (column < n))
+    tl.store(out + place, factor * symmetric(X) + nan_mask, inside)

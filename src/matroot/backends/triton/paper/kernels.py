@@ -9,7 +9,17 @@ import triton
 import triton.language as tl
 
 from ..primitives import matmul, total
-from .clean import cleaned, floor_log2, frobenius, loaded, restore, swept, symmetric, two_to
+from ..scaling import (
+    add_scaled,
+    floor_log2,
+    load_symmetric,
+    matrix_lanes,
+    max_abs,
+    normalized,
+    power_of_two,
+    times_power_of_two,
+)
+from .clean import clean, frobenius, negative_inverse_by_sweep, restore, symmetric
 
 
 @triton.jit
@@ -24,18 +34,18 @@ def _polynomial(X, square, cube, eye, table, blocks, PRECISION: tl.constexpr):
     return total
 
 
-# Neither strides nor counts are a reason to compile again.
-_PLAIN = ["n", "stride_batch", "stride_row", "stride_column"]
+# Neither strides nor counts are worth compiling again for.
+_UNSPECIALIZED = ["n", "stride_batch", "stride_row", "stride_column"]
 
 
-@triton.jit(do_not_specialize=[*_PLAIN, "blocks"])
+@triton.jit(do_not_specialize=[*_UNSPECIALIZED, "blocks"])
 def taylor_kernel(
-    A, S, R, table, n, stride_batch, stride_row, stride_column, ridge, wide, blocks,
+    A, S, R, table, n, stride_batch, stride_row, stride_column, ridge, strict_tolerance, wide_tolerance, blocks,
     SQRT: tl.constexpr, INVERSE: tl.constexpr, N: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """The polynomials of ``Taylor``, that of the root first in ``table``."""
-    X, eye, root_scale, inverse_scale, poison = cleaned(
-        A, n, stride_batch, stride_row, stride_column, ridge, wide, N, PRECISION
+    X, eye, root_scale, inverse_scale, nan_mask = clean(
+        A, n, stride_batch, stride_row, stride_column, ridge, strict_tolerance, wide_tolerance, N, PRECISION
     )
     norm = frobenius(X)
     X = eye - X / norm
@@ -44,20 +54,20 @@ def taylor_kernel(
     scale = tl.sqrt(norm)
     if SQRT:
         root = _polynomial(X, square, cube, eye, table, blocks, PRECISION)
-        restore(S, root, scale * root_scale, poison, n, N)
+        restore(S, root, scale * root_scale, nan_mask, n, N)
     if INVERSE:
         root = _polynomial(X, square, cube, eye, table + 3 * blocks + 1, blocks, PRECISION)
-        restore(R, root, inverse_scale / scale, poison, n, N)
+        restore(R, root, inverse_scale / scale, nan_mask, n, N)
 
 
-@triton.jit(do_not_specialize=[*_PLAIN, "blocks"])
+@triton.jit(do_not_specialize=[*_UNSPECIALIZED, "blocks"])
 def pade_kernel(
-    A, S, R, table, n, stride_batch, stride_row, stride_column, ridge, wide, blocks,
+    A, S, R, table, n, stride_batch, stride_row, stride_column, ridge, strict_tolerance, wide_tolerance, blocks,
     SQRT: tl.constexpr, INVERSE: tl.constexpr, N: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """``Pade`` by polynomials, the numerator first in ``table``."""
-    X, eye, root_scale, inverse_scale, poison = cleaned(
-        A, n, stride_batch, stride_row, stride_column, ridge, wide, N, PRECISION
+    X, eye, root_scale, inverse_scale, nan_mask = clean(
+        A, n, stride_batch, stride_row, stride_column, ridge, strict_tolerance, wide_tolerance, N, PRECISION
     )
     norm = frobenius(X)
     X = X / norm
@@ -69,11 +79,11 @@ def pade_kernel(
     Q = symmetric(Q)
     scale = tl.sqrt(norm)
     if SQRT:
-        inverse, _ = swept(Q, n, N)
-        restore(S, matmul(inverse, P, PRECISION), -scale * root_scale, poison, n, N)
+        inverse, _ = negative_inverse_by_sweep(Q, n, N)
+        restore(S, matmul(inverse, P, PRECISION), -scale * root_scale, nan_mask, n, N)
     if INVERSE:
-        inverse, _ = swept(P, n, N)
-        restore(R, matmul(inverse, Q, PRECISION), -inverse_scale / scale, poison, n, N)
+        inverse, _ = negative_inverse_by_sweep(P, n, N)
+        restore(R, matmul(inverse, Q, PRECISION), -inverse_scale / scale, nan_mask, n, N)
 
 
 @triton.jit
@@ -82,19 +92,19 @@ def _fractions(X, eye, table, degree, n, N: tl.constexpr):
     total = tl.zeros((N, N), tl.float32)
     for k in range(degree):
         t = tl.load(table + k)
-        inverse, _ = swept(X + t * eye, n, N)
+        inverse, _ = negative_inverse_by_sweep(X + t * eye, n, N)
         total += 2 * (1 + t) * inverse
     return total
 
 
-@triton.jit(do_not_specialize=[*_PLAIN, "degree"])
+@triton.jit(do_not_specialize=[*_UNSPECIALIZED, "degree"])
 def fractions_kernel(
-    A, S, R, table, n, stride_batch, stride_row, stride_column, ridge, wide, degree,
+    A, S, R, table, n, stride_batch, stride_row, stride_column, ridge, strict_tolerance, wide_tolerance, degree,
     SQRT: tl.constexpr, INVERSE: tl.constexpr, N: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """``Pade`` by partial fractions, the poles of the root first in ``table``."""
-    X, eye, root_scale, inverse_scale, poison = cleaned(
-        A, n, stride_batch, stride_row, stride_column, ridge, wide, N, PRECISION
+    X, eye, root_scale, inverse_scale, nan_mask = clean(
+        A, n, stride_batch, stride_row, stride_column, ridge, strict_tolerance, wide_tolerance, N, PRECISION
     )
     norm = frobenius(X)
     X = X / norm
@@ -102,21 +112,21 @@ def fractions_kernel(
     m = 2.0 * degree + 1
     if SQRT:
         root = eye - matmul(_fractions(X, eye, table, degree, n, N), X, PRECISION)
-        restore(S, root, scale * root_scale / m, poison, n, N)
+        restore(S, root, scale * root_scale / m, nan_mask, n, N)
     if INVERSE:
         root = eye - _fractions(X, eye, table + degree, degree, n, N)
-        restore(R, root, inverse_scale / (scale * m), poison, n, N)
+        restore(R, root, inverse_scale / (scale * m), nan_mask, n, N)
 
 
-@triton.jit(do_not_specialize=[*_PLAIN, "iterations"])
+@triton.jit(do_not_specialize=[*_UNSPECIALIZED, "iterations"])
 def newton_schulz_kernel(
-    A, S, R, n, stride_batch, stride_row, stride_column, ridge, wide, iterations,
+    A, S, R, n, stride_batch, stride_row, stride_column, ridge, strict_tolerance, wide_tolerance, iterations,
     SINGLE: tl.constexpr, TRACE: tl.constexpr,
     SQRT: tl.constexpr, INVERSE: tl.constexpr, N: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """``NewtonSchulz``: one variable or two, divided by the trace or the Frobenius norm."""
-    X, eye, root_scale, inverse_scale, poison = cleaned(
-        A, n, stride_batch, stride_row, stride_column, ridge, wide, N, PRECISION
+    X, eye, root_scale, inverse_scale, nan_mask = clean(
+        A, n, stride_batch, stride_row, stride_column, ridge, strict_tolerance, wide_tolerance, N, PRECISION
     )
     norm = total(X * eye) if TRACE else frobenius(X)
     X = X / norm
@@ -131,10 +141,10 @@ def newton_schulz_kernel(
         W = matmul(Z, X, PRECISION)
         if SQRT:
             root = 1.5 * W - 0.5 * matmul(matmul(W, W, PRECISION), Z, PRECISION)
-            restore(S, root, scale * root_scale, poison, n, N)
+            restore(S, root, scale * root_scale, nan_mask, n, N)
         if INVERSE:
             root = 1.5 * Z - 0.5 * matmul(matmul(Z, Z, PRECISION), W, PRECISION)
-            restore(R, root, inverse_scale / scale, poison, n, N)
+            restore(R, root, inverse_scale / scale, nan_mask, n, N)
     else:
         Y = X
         Z = eye
@@ -145,9 +155,9 @@ def newton_schulz_kernel(
             Z = T
             T = 1.5 * eye - 0.5 * matmul(Z, Y, PRECISION)
         if SQRT:
-            restore(S, matmul(Y, T, PRECISION), scale * root_scale, poison, n, N)
+            restore(S, matmul(Y, T, PRECISION), scale * root_scale, nan_mask, n, N)
         if INVERSE:
-            restore(R, matmul(T, Z, PRECISION), inverse_scale / scale, poison, n, N)
+            restore(R, matmul(T, Z, PRECISION), inverse_scale / scale, nan_mask, n, N)
 
 
 @triton.jit(
@@ -156,7 +166,7 @@ def newton_schulz_kernel(
 )
 def lyapunov_kernel(
     S, R, GS, GR, out, n, sqrt_batch, sqrt_row, sqrt_column, inverse_batch, inverse_row, inverse_column, ridge,
-    tolerance, iterations, ALONE: tl.constexpr, HAS_S: tl.constexpr, HAS_R: tl.constexpr, BY_INPUT: tl.constexpr,
+    tolerance, iterations, ALONE: tl.constexpr, HAS_S: tl.constexpr, HAS_R: tl.constexpr, INPUT_NORM: tl.constexpr,
     N: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """X with S X + X S = GS - R GR R, or R X + X R = -R^2 GR R^2 where R is ALONE, then the ridge's share of it.
@@ -165,57 +175,53 @@ def lyapunov_kernel(
     negative tolerance.
     """
     matrix = tl.program_id(0).to(tl.int64)
-    row = tl.arange(0, N)[:, None]
-    column = tl.arange(0, N)[None, :]
-    inside = (row < n) & (column < n)
+    row, column, inside, eye = matrix_lanes(n, N)
     place = matrix * n * n + row * n + column
-    eye = tl.where((row == column) & inside, 1.0, 0.0)
     B = tl.load((R if ALONE else S) + place, inside, 0.0)
-    size = tl.max(tl.max(tl.abs(B), 1), 0)
     zero = tl.max(tl.max(tl.where(B == 0, 0, 1), 1), 0) == 0  # the largest of NaN may be none
-    # Divided by a power of two near its size, multiplied by it where it is the inverse of the other.
-    exponent = floor_log2(size)
-    shrink = two_to(-exponent)
-    B = tl.where(zero, eye, B * shrink)
+    # B = 2^shift times a matrix of moderate size, the right-hand side is 2^exponent C.
+    shift = floor_log2(max_abs(B))
+    B = tl.where(zero, eye, B * power_of_two(-shift))
     square = matmul(B, B, PRECISION)
     C = tl.zeros((N, N), tl.float32)
+    exponent = 0
     if HAS_R:
-        G = loaded(GR, matrix, row, column, inside, inverse_batch, inverse_row, inverse_column)
+        GR += matrix * inverse_batch
+        G, exponent = normalized(load_symmetric(GR, n, inverse_row, inverse_column, 1.0, N))
         if ALONE:
             outer = square
-            factor = 1.0
+            exponent += 4 * shift
         else:
-            outer = tl.load(R + place, inside, 0.0) * two_to(exponent)
-            factor = shrink
-        C = -symmetric(matmul(matmul(outer, G, PRECISION), outer, PRECISION)) * factor * factor
+            outer = tl.load(R + place, inside, 0.0) * power_of_two(shift)
+            exponent -= 2 * shift
+        C = -symmetric(matmul(matmul(outer, G, PRECISION), outer, PRECISION))
     if HAS_S:
-        C += loaded(GS, matrix, row, column, inside, sqrt_batch, sqrt_row, sqrt_column)
+        GS += matrix * sqrt_batch
+        G, other = normalized(load_symmetric(GS, n, sqrt_row, sqrt_column, 1.0, N))
+        if HAS_R:
+            C, exponent = add_scaled(C, exponent, G, other)
+        else:
+            C, exponent = G, other
 
-    nu = tl.sqrt(frobenius(square)) if BY_INPUT else frobenius(B)
+    nu = tl.sqrt(frobenius(square)) if INPUT_NORM else frobenius(B)
     B = B / nu
     square = square / (nu * nu)
     C = C / nu
     step = 0
-    going = iterations > 0
-    while going:
+    running = iterations > 0
+    while running:
         if step > 0:
             B = 1.5 * B - 0.5 * matmul(B, square, PRECISION)
             if step < iterations - 1:
                 square = matmul(B, B, PRECISION)
         if tolerance >= 0:
-            going = frobenius(B - eye) >= tolerance
-        if going:
+            running = frobenius(B - eye) >= tolerance
+        if running:
             W = matmul(B, C, PRECISION)
             C = 1.5 * C - symmetric(matmul(B, W - 0.5 * tl.trans(W), PRECISION))
         step += 1
-        going = going & (step < iterations)
+        running = running & (step < iterations)
 
     X = tl.where(zero, 0.0, 0.5) * C
-    if ALONE:
-        # R = 2^exponent B makes the right-hand side 2^(4 exponent) times as large, the left-hand one 2^exponent.
-        grow = two_to(exponent)
-        X = X * grow * grow * grow
-    else:
-        X = X * shrink
     X += eye * (ridge / n) * total(X * eye)
-    tl.store(out + place, X, inside)
+    tl.store(out + place, times_power_of_two(X, exponent - shift), inside)

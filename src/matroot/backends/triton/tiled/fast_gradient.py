@@ -22,7 +22,7 @@ import triton.language as tl
 
 from ..on_chip.gradient import RESIDUAL_SCALE, chebyshev_interval
 from ..primitives import centred_eigenvalue_bound, total
-from .scaling import times_power_of_two
+from ..scaling import times_power_of_two
 from .split_fp16 import (
     HIGH_ONLY,
     SUM_ROWS,

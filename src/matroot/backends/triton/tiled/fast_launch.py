@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..launch import Row, launch_known
-from ..on_chip.fast import easy_roots_kernel, easy_solve_kernel
+from ..launch import LaunchSequence, launch_cached
+from ..on_chip.fast import fast_roots_kernel, fast_solve_kernel
 from . import fast_kernels as kernels
 from .fast_gradient import GRADIENT_STATS, MAX_STEPS
 from .fast_roots import ROOTS_STATS
@@ -51,10 +51,10 @@ def roots(A: Tensor, S: Tensor, R: Tensor, table: Tensor, ridge: float, key: tup
     programs = programs_per_matrix(kernel, A, lower_tiles, most, arguments, options, key)
     deferred = _flags(A, programs)
     if programs:
-        launch_known(kernel, (len(A) * programs, 1, 1), arguments(deferred, programs), options, (warps, *key))
+        launch_cached(kernel, (len(A) * programs, 1, 1), arguments(deferred, programs), options, (warps, *key))
     elif _fits_on_chip(n, A.device):
         arguments_on_chip = (A, S, R, deferred, table, n, *strides, ridge)
-        launch_known(easy_roots_kernel, (len(A), 1, 1), arguments_on_chip, _ON_CHIP, key)
+        launch_cached(fast_roots_kernel, (len(A), 1, 1), arguments_on_chip, _ON_CHIP, key)
     else:
         _roots_by_phase(A, S, R, deferred, table, ridge, key)
     return deferred
@@ -77,10 +77,10 @@ def solve(inputs: tuple[Tensor, ...], out: Tensor, ridge: float, has_cotangent: 
     programs = programs_per_matrix(kernel, out, lower_tiles, lower_tiles + all_tiles, arguments, options, key)
     deferred = _flags(out, programs)
     if programs:
-        launch_known(kernel, (len(out) * programs, 1, 1), arguments(deferred, programs), options, key)
+        launch_cached(kernel, (len(out) * programs, 1, 1), arguments(deferred, programs), options, key)
     elif _fits_on_chip(n, out.device):
         arguments_on_chip = (*inputs, out, deferred, n, ridge)
-        launch_known(easy_solve_kernel, (len(out), 1, 1), arguments_on_chip, has_cotangent | _ON_CHIP, key)
+        launch_cached(fast_solve_kernel, (len(out), 1, 1), arguments_on_chip, has_cotangent | _ON_CHIP, key)
     else:
         _solve_by_phase(inputs, out, deferred, ridge, has_cotangent, key)
     return deferred
@@ -108,7 +108,7 @@ def _roots_by_phase(A: Tensor, S: Tensor, R: Tensor, deferred: Tensor, table: Te
     for part in _parts(A):
         scratch, sums, matrix_stats = _memory(A[part], ROOTS_STATS.value)
         lower_tiles = len(scratch) * _tile_counts(n, _TILE)[0]
-        row = Row(options, A.device, key)
+        row = LaunchSequence(options, A.device, key)
         arguments = (A[part], scratch, matrix_stats, deferred[part], n, *strides, ridge)
         row.launch(kernels.fast_scale_kernel, lower_tiles, arguments)
         arguments = (S[part], R[part], scratch, sums, matrix_stats, deferred[part], table, n)
@@ -130,7 +130,7 @@ def _solve_by_phase(
         S, R, GS, GR = (T[part] for T in inputs)
         scratch, sums, matrix_stats = _memory(out[part], GRADIENT_STATS.value)
         lower_tiles, all_tiles = (len(scratch) * count for count in _tile_counts(n, _TILE))
-        row = Row(options, out.device, key)
+        row = LaunchSequence(options, out.device, key)
         row.launch(kernels.fast_norms_kernel, lower_tiles, (R, GS, GR, sums, n), **has_cotangent)
         arguments = (S, R, GS, GR, scratch, sums, matrix_stats, deferred[part], n)
         row.launch(kernels.fast_precondition_kernel, lower_tiles, arguments, **has_cotangent)

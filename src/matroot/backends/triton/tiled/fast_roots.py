@@ -20,7 +20,7 @@ import triton
 import triton.language as tl
 
 from ..primitives import FAST_STEPS_OFFSET, TAYLOR_THRESHOLD, centred_eigenvalue_bound, suits_fast_path, total
-from .scaling import floor_log2, times_power_of_two
+from ..scaling import floor_log2, times_power_of_two
 from .split_fp16 import (
     HIGH_ONLY,
     SUM_ROWS,

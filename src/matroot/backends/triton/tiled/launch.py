@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from ..launch import at
+from ..launch import device_context
 from ..tables import Schedules, coefficients
 from . import fast_launch, robust_launch
 
@@ -17,7 +17,7 @@ def roots(
 ) -> None:
     """Roots into S and inverse roots into R of the symmetric parts of ``A`` (k, n, n)."""
     table = coefficients(A.device, schedules)
-    with at(A.device):
+    with device_context(A.device):
         deferred = fast_launch.roots(A, S, R, table, ridge, key)
         robust_launch.roots(A, S, R, table, deferred, ridge, max_shift, key)
 
@@ -27,6 +27,6 @@ def solve(
 ) -> None:
     """X with S X + X S = GS - R GR R and the ridge term into ``out``, of the cotangents that are there."""
     inputs = (S, R, GS, GR)
-    with at(S.device):
+    with device_context(S.device):
         deferred = fast_launch.solve(inputs, out, ridge, has_cotangent, key)
         robust_launch.solve(inputs, out, deferred, ridge, has_cotangent, key)

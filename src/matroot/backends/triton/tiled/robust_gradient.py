@@ -12,7 +12,7 @@ import triton.language as tl
 
 from ..on_chip.gradient import initial_inverse
 from ..primitives import centred_eigenvalue_bound, total
-from .scaling import times_power_of_two
+from ..scaling import times_power_of_two
 from .split_integer import (
     SUM_ROWS,
     add_product,

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..launch import launch_known
+from ..launch import launch_cached
 from .occupancy import WARPS, resident_programs
 from .robust_gradient import robust_gradient_kernel
 from .robust_roots import robust_roots_kernel
@@ -53,7 +53,7 @@ def _launch(
     resident = max(1, resident_programs(kernel, lambda: arguments(1, 1), options, device, key))
     max_groups = max(1, _MAX_SCRATCH // (4 * BUFFERS.value * side * side))
     programs, groups = _group_shape(side // tile, batch, resident, max_groups)
-    launch_known(kernel, (groups * programs, 1, 1), arguments(groups, programs), options, key)
+    launch_cached(kernel, (groups * programs, 1, 1), arguments(groups, programs), options, key)
 
 
 @cache

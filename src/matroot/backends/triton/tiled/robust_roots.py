@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from ..primitives import STEPS, TAYLOR_THRESHOLD, choose_schedule, eigenvalue_bound, total
-from .scaling import floor_log2, power_of_two, times_power_of_two
+from ..scaling import floor_log2, power_of_two, times_power_of_two
 from .split_integer import SUM_ROWS, add_product, any_deferred, load_float32, polynomial_product, store_float32
 from .tiles import (
     BUFFERS,

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from ..primitives import total
-from .scaling import floor_log2, power_of_two, times_power_of_two
+from ..scaling import floor_log2, power_of_two, times_power_of_two
 
 SLOTS = tl.constexpr(256)  # per row of sums: tiles of the largest matrix
 BUFFERS = tl.constexpr(6)  # scratch matrices per matrix in work

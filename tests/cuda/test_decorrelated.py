@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from matroot.backends.triton.whitening import launch as triton_features
+from matroot.backends.triton.whitening import launch as whitening
 from matroot.nn import DecorrelatedBatchNorm1d, DecorrelatedBatchNorm2d
 from matroot.nn._whitening_fused import is_supported
 
@@ -65,7 +65,7 @@ def test_as_in_torch_operations(options, monkeypatch):
     layer, x, g = layer_of(**options), features(*SHAPE), features(*SHAPE, seed=1)
     other = copy.deepcopy(layer)
     found = results(layer, x, g)
-    monkeypatch.setattr(triton_features, "available", lambda device: False)
+    monkeypatch.setattr(whitening, "available", lambda device: False)
     assert_same(found, results(other, x, g), 6 * torch.finfo(torch.bfloat16).eps)
 
 
@@ -90,10 +90,10 @@ def test_factors_of_any_size():
     """Half precision has a short range, in which small gradients and large roots would be lost."""
     x = features(40, 16, 1, 1, dtype=torch.half, mean=0)
     mean, eye = torch.zeros(16, device="cuda"), torch.eye(16, device="cuda")[None]
-    y = triton_features.transform(2.0**-12 * x, mean, 2.0**20 * eye, None, None)
+    y = whitening.transform(2.0**-12 * x, mean, 2.0**20 * eye, None, None)
     assert error(y.double().flatten(1) / 2.0**8, (2.0**-12 * x).double().flatten(1) * 2.0**12) < 1e-6
     H = 2.0**-24 * torch.randn(1, 16, 16, device="cuda")
-    grad_x = triton_features.vjp(0 * x, 2.0**10 * x, mean, eye, None, H, None, mean)
+    grad_x = whitening.vjp(0 * x, 2.0**10 * x, mean, eye, None, H, None, mean)
     true = 2.0**10 * x.double().flatten(1) @ (H + H.mT)[0].double()
     assert error(grad_x.double().flatten(1), true) < 2 * torch.finfo(torch.half).eps
 

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from matroot.backends.triton.whitening import launch as triton_features
+from matroot.backends.triton.whitening import launch as whitening
 from matroot.nn import DecorrelatedBatchNorm1d, DecorrelatedBatchNorm2d, _whitening_fused
 
 from ..matrices import error
@@ -24,12 +24,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning"
 
 
 def use_kernels():
-    triton_features.available = lambda device: True
+    whitening.available = lambda device: True
 
 
 @pytest.fixture(autouse=True)
 def kernels(monkeypatch):
-    monkeypatch.setattr(triton_features, "available", lambda device: True)
+    monkeypatch.setattr(whitening, "available", lambda device: True)
 
 
 def layer_of(channels=6, cls=DecorrelatedBatchNorm2d, **options):

@@ -57,6 +57,6 @@ def value_and_gradient(pair: str, name: str, A: Tensor, **kwargs) -> tuple[Tenso
     A = A.detach().requires_grad_()
     value = evaluate(pair, name, A, **kwargs)
     n = A.shape[-1]
-    weights = torch.cos(torch.arange(n * n, dtype=torch.float64)).reshape(n, n).to(A)
+    weights = torch.cos(torch.arange(n * n, dtype=torch.float64, device=A.device)).reshape(n, n).to(A.dtype)
     (gradient,) = torch.autograd.grad((weights * value).sum().real, A)
     return value.detach(), gradient

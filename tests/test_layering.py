@@ -172,5 +172,8 @@ def test_the_package_imports_no_more_than_it_needs():
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     added = ended.stdout.split()
     assert "matroot.nn" in added
-    unwanted = [f"matroot.{name}" for name in ("bench", "models", "train", "style", "_cli")] + ["triton", "torch._dynamo"]
+    unwanted = [f"matroot.{name}" for name in ("bench", "models", "train", "style", "_cli")] + [
+        "triton",
+        "torch._dynamo",
+    ]
     assert [name for name in added if any(name == u or name.startswith(f"{u}.") for u in unwanted)] == []

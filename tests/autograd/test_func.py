@@ -18,7 +18,6 @@ every_pair = pytest.mark.parametrize("pair", PAIRS)
 every_function = pytest.mark.parametrize("name", FUNCTIONS)
 
 
-
 @every_case
 def test_grad(pair, name):
     close(func.grad(loss_of(pair, name))(A), backward(pair, name))

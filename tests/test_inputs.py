@@ -91,9 +91,7 @@ def test_every_layout(pair, name):
         G = wishart(3, 4, seed=5).to(A.dtype)
         (gradient,) = torch.autograd.grad(value, view, G)
         (expected,) = torch.autograd.grad(expected, A, G)
-        torch.testing.assert_close(
-            gradient.resolve_conj(), expected, rtol=1e-10, atol=1e-10, msg=lambda m: f"{layout}: {m}"
-        )
+        torch.testing.assert_close(gradient.resolve_conj(), expected, rtol=1e-10, atol=1e-10)
 
 
 # --- dtypes --------------------------------------------------------------------------------------

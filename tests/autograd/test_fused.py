@@ -9,6 +9,7 @@ from torch.autograd.functional import hessian, jacobian
 import matroot
 
 from ..agreement import assert_same, computed_by, condition
+from ..installation import needs_compiled_code
 from ..matrices import (
     error,
     exact_inverse_root,
@@ -22,7 +23,9 @@ from ..matrices import (
 from ..pairs import NAMED
 
 FUSED = ("minimax/smith", "minimax/krylov", "eigen/exact")
-every_pair = pytest.mark.parametrize("pair", FUSED)
+every_pair = pytest.mark.parametrize(
+    "pair", [pytest.param(pair, marks=[needs_compiled_code] * pair.startswith("minimax")) for pair in FUSED]
+)
 every_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 
 FUNCTIONS = {
@@ -174,6 +177,7 @@ def products(A):
     return counts.products
 
 
+@needs_compiled_code
 @every_dtype
 @pytest.mark.parametrize("n", [8, 64])
 @pytest.mark.parametrize("kappa", [1e2, 1e4, 1e6])

@@ -11,6 +11,7 @@ from matroot.backends.cpu import lapack
 
 from ..agreement import assert_same, computed_by, condition
 from ..bench.test_memory import PeakMemory
+from ..installation import needs_compiled_code
 from ..matrices import apply, error, exact_gradient, exact_root, random_like, spectrum, wishart, with_eigenvalues
 from ..pairs import NAMED
 from .test_fused import deceptive, every_dtype, every_pair, values_and_gradient
@@ -132,13 +133,14 @@ def extra_memory(pair, A):
     return memory.peak - 5 * A.numel() * A.element_size()
 
 
-@pytest.mark.parametrize("pair", ["minimax/smith", "eigen/exact"])
+@pytest.mark.parametrize("pair", [pytest.param("minimax/smith", marks=needs_compiled_code), "eigen/exact"])
 def test_a_small_batch_needs_four_more(pair):
     A = wishart(16, 64, dtype=torch.float32)
     numbers = 20 * 16 * 64 * 4  # a few per row
     assert extra_memory(pair, A) <= 4 * A.numel() * 4 + numbers
 
 
+@needs_compiled_code
 def test_a_large_batch_needs_little_more():
     A = wishart(60, 16, dtype=torch.float32).repeat(1200, 1, 1)
     assert extra_memory("minimax/smith", A) < 64e6 < A.numel() * 4

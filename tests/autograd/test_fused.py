@@ -183,25 +183,25 @@ def products(A):
 @pytest.mark.parametrize("kappa", [1e2, 1e4, 1e6])
 def test_a_schedule_too_short_is_followed_by_a_longer_one(n, kappa, dtype):
     """The rounding floor of the coupled iteration is reached, as in test_minimax.py."""
-    easy, hard = wishart(n, dtype=dtype), deceptive(n, kappa, dtype)
-    assert products(hard) > products(easy) + 11  # the schedule that failed, then one that is no shorter
-    S, R = matroot.roots(hard, "minimax")
+    typical, difficult = wishart(n, dtype=dtype), deceptive(n, kappa, dtype)
+    assert products(difficult) > products(typical) + 11  # the schedule that failed, then one that is no shorter
+    S, R = matroot.roots(difficult, "minimax")
     eps = torch.finfo(dtype).eps
-    assert error(S, exact_root(hard)) < 10 * eps * kappa**0.75
-    assert error(R, exact_inverse_root(hard)) < 10 * eps * kappa
+    assert error(S, exact_root(difficult)) < 10 * eps * kappa**0.75
+    assert error(R, exact_inverse_root(difficult)) < 10 * eps * kappa
 
 
 @every_dtype
 @pytest.mark.parametrize("gradient", ["smith", "krylov"])
 def test_ill_conditioned_neighbours_change_nothing(gradient, dtype):
-    easy = wishart(5, 24, dtype=dtype)
-    batch = torch.cat([easy, deceptive(24, 1e4, dtype)[None]])
+    typical = wishart(5, 24, dtype=dtype)
+    batch = torch.cat([typical, deceptive(24, 1e4, dtype)[None]])
     weights = random_like(batch), random_like(batch, 2)
     together = values_and_gradient(f"minimax/{gradient}", "both", batch, weights)
-    alone = values_and_gradient(f"minimax/{gradient}", "both", easy, [w[:5] for w in weights])
+    alone = values_and_gradient(f"minimax/{gradient}", "both", typical, [w[:5] for w in weights])
     roots, solve = computed_by(batch, *NAMED[f"minimax/{gradient}"])
     for left, right, backend in zip(together, alone, (roots, roots, solve), strict=True):
-        assert_same(left[:5], right, backend, condition(easy))
+        assert_same(left[:5], right, backend, condition(typical))
 
 
 # --- laws ----------------------------------------------------------------------------------------

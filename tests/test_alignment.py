@@ -1,9 +1,11 @@
 """The same matrix at every address modulo 64, alone and in a batch: the same result, as ``agreement`` means it."""
 
+import contextlib
+
 import pytest
 import torch
 
-from .agreement import assert_same, computed_by, condition
+from .agreement import assert_same, computed_by, condition, rounding
 from .matrices import wishart
 from .pairs import NAMED, through_eigenvectors, value_and_gradient
 
@@ -44,3 +46,21 @@ def test_no_address_changes_a_result(pair, n):
         for results in (*alone, together, contiguous):
             for found, true, backend in zip(results, expected, backends, strict=True):
                 assert_same(found, true.expand_as(found), backend, k)
+
+
+@pytest.mark.parametrize(
+    ("backend", "multiple", "same"), [("torch", 0.9, True), ("torch", 1.1, False), ("compiled", 0.1, False)]
+)
+def test_what_counts_as_the_same(backend, multiple, same):
+    """A multiple of the rounding allowed; NaN and zero results are never the same as others."""
+    A = wishart(2, 5)
+    other = A * (1 + multiple * rounding(5, A.dtype, 10.0))
+    with contextlib.nullcontext() if same else pytest.raises(AssertionError):
+        assert_same(other, A, backend, 10.0)
+    for value in (torch.nan, 0.0):
+        bad = A.clone()
+        bad[1] = value
+        assert_same(bad, bad.clone(), backend, torch.inf)
+        for found, expected in ((A, bad), (bad, A)):
+            with pytest.raises(AssertionError):
+                assert_same(found, expected, backend, torch.inf)

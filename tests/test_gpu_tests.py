@@ -22,15 +22,20 @@ def test_every_test_is_in_one_part(monkeypatch):
     assert sorted(found) == list(range(50))
 
 
-def test_a_part_that_goes_wrong_is_shown(capsys):
-    assert not SCRIPT["_goes_well"]("0/1", ["--no-such-option"])
-    assert "unrecognized arguments: --no-such-option" in capsys.readouterr().out
-    assert SCRIPT["_goes_well"]("0/1", ["-k", "nothing_has_this_name"])
-    assert "deselected" in capsys.readouterr().out
+def test_a_part_that_fails_is_shown(tmp_path, capsys):
+    file = tmp_path / "test_two.py"
+    file.write_text("def test_first():\n    pass\n\n\ndef test_second():\n    raise OSError('no second')\n")
+    for selected, passed, words in (
+        ("first", True, "1 passed"),
+        ("second", False, "no second"),
+        ("third", True, "2 d"),
+    ):
+        assert SCRIPT["_run"]("0/1", [str(file), "-k", selected]) == passed
+        assert words in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("status", "expected"), [(0, 0), (1, 1), (-signal.SIGABRT, 1)])
-def test_one_part_that_goes_wrong_fails(status, expected, monkeypatch, capsys):
+def test_one_part_that_fails_is_enough(status, expected, monkeypatch, capsys):
     """Also one that a signal ended, whose status is negative."""
 
     def ended(command, env, **_):

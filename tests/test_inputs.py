@@ -1,4 +1,4 @@
-"""The table of inputs and results, row by row, for every method, gradient and function."""
+"""What callers may pass, and what comes back: types, shapes, layouts, dtypes, ridge, check."""
 
 import math
 
@@ -8,25 +8,12 @@ import torch
 
 import matroot
 
-from .matrices import FUNCTIONS, error, exact_inverse_root, exact_root, spectrum, wishart, with_eigenvalues
-from .pairs import CASES, NAMED, PLAIN_EIGH
+from .bad_matrices import without_root
+from .matrices import error, exact_inverse_root, exact_root, wishart
+from .pairs import CASES, evaluate, value_and_gradient
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128)
 every_case = pytest.mark.parametrize(("pair", "name"), CASES)
-
-
-def evaluate(pair, name, A, **kwargs):
-    method, gradient = NAMED[pair]
-    return FUNCTIONS[name](A, method, gradient=gradient, **kwargs)
-
-
-def value_and_gradient(pair, name, A):
-    A = A.detach().clone().requires_grad_()
-    value = evaluate(pair, name, A)
-    n = A.shape[-1]
-    weights = torch.cos(torch.arange(n * n, dtype=torch.float64)).reshape(n, n).to(A.dtype)
-    (gradient,) = torch.autograd.grad((weights * value).sum().real, A)
-    return value.detach(), gradient
 
 
 # --- refused -------------------------------------------------------------------------------------
@@ -61,213 +48,65 @@ def test_wrong_ridge(ridge):
 
 
 @every_case
-@pytest.mark.parametrize("shape", [(0, 3), (2, 0, 3), (3, 0), (0,), (0, 0), (1,), (2, 1), (2, 3, 1, 2, 4)])
-def test_every_shape(pair, name, shape):
-    A = wishart(*shape, samples=5)
-    value, gradient = value_and_gradient(pair, name, A)
-    assert value.shape == gradient.shape == A.shape
-    assert torch.isfinite(value).all()
-    assert torch.isfinite(gradient).all()
-    if len(shape) > 3:
-        flat_value, flat_gradient = value_and_gradient(pair, name, A.reshape(-1, *A.shape[-2:]))
-        torch.testing.assert_close(value.reshape(flat_value.shape), flat_value)
-        torch.testing.assert_close(gradient.reshape(flat_value.shape), flat_gradient)
+def test_every_shape(pair, name):
+    for shape in ((0, 3), (2, 0, 3), (3, 0), (0,), (0, 0), (1,), (2, 1), (2, 3, 1, 2, 4)):
+        A = wishart(*shape, samples=5)
+        value, gradient = value_and_gradient(pair, name, A)
+        assert value.shape == gradient.shape == A.shape
+        assert torch.isfinite(value).all()
+        assert torch.isfinite(gradient).all()
+        if len(shape) > 3:
+            flat_value, flat_gradient = value_and_gradient(pair, name, A.reshape(-1, *A.shape[-2:]))
+            torch.testing.assert_close(value.reshape(flat_value.shape), flat_value)
+            torch.testing.assert_close(gradient.reshape(flat_value.shape), flat_gradient)
 
 
-@every_case
-@pytest.mark.parametrize("layout", ["strided", "transposed", "expanded", "conjugate"])
-def test_every_layout(pair, name, layout):
-    if layout == "strided":
-        base = torch.zeros(3, 8, 10, dtype=torch.float64)
-        view = base[:, ::2, 1::2][..., :4, :4]
-        view.copy_(wishart(3, 4))
-    elif layout == "transposed":
-        view = wishart(3, 4).permute(2, 0, 1).contiguous().permute(1, 2, 0)
-    elif layout == "expanded":
-        view = wishart(4).expand(3, 4, 4)
-    else:
-        view = wishart(3, 4, dtype=torch.complex128).conj()
-        assert view.is_conj()
-    A = view.clone(memory_format=torch.contiguous_format).resolve_conj()
-    view = view.detach().requires_grad_()
-    value = evaluate(pair, name, view)
-    torch.testing.assert_close(value, evaluate(pair, name, A), rtol=1e-12, atol=1e-12)
-    G = wishart(3, 4, seed=5).to(A.dtype)
-    (gradient,) = torch.autograd.grad(value, view, G)
-    A.requires_grad_()
-    (expected,) = torch.autograd.grad(evaluate(pair, name, A), A, G)
-    torch.testing.assert_close(gradient.resolve_conj(), expected, rtol=1e-10, atol=1e-10)
+def strided():
+    base = torch.zeros(3, 8, 10, dtype=torch.float64)
+    view = base[:, ::2, 1::2][..., :4, :4]
+    return view.copy_(wishart(3, 4))
 
 
-# --- one bad matrix in a batch -------------------------------------------------------------------
-
-
-def spoil(kind, A, index):
-    A = A.clone()
-    if kind in ("nan", "inf", "-inf"):
-        A[index, 0, 1] = float(kind)
-    elif kind == "indefinite":
-        A[index] = A[index] - 1.01 * torch.linalg.eigvalsh(A[index])[-1] * torch.eye(A.shape[-1], dtype=A.dtype)
-    else:
-        values = spectrum("log", A.shape[-1], 10.0)
-        values[-1] = -0.01
-        A[index] = with_eigenvalues(values, dtype=A.dtype)
-    return A
-
-
-@every_case
-@pytest.mark.parametrize("kind", ["nan", "inf", "-inf", "indefinite", "slightly-indefinite"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
-def test_one_bad_matrix_harms_no_other(pair, name, kind, dtype):
-    A = wishart(4, 6, dtype=dtype)
-    good = [0, 1, 3]
-    expected = value_and_gradient(pair, name, A)
-    removed = value_and_gradient(pair, name, A[good])
-    found = value_and_gradient(pair, name, spoil(kind, A, 2))
-    for whole, part, with_bad in zip(expected, removed, found, strict=True):
-        assert torch.equal(with_bad[good], whole[good])
-        assert torch.equal(with_bad[good], part)
-        assert torch.isnan(with_bad[2]).all()
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-@pytest.mark.parametrize(("n", "rank"), [(2, 1), (16, 3), (64, 48), (256, 48)])
-def test_rounding_is_not_indefinite(n, rank, dtype):
-    """Rank-deficient covariances have eigenvalues of either sign at the level of rounding."""
-    X = torch.randn(20, n, rank, generator=torch.Generator().manual_seed(n), dtype=torch.float64)
-    A = (X @ X.mT / rank).to(dtype)
-    for method in ("eigen", "pade"):
-        assert torch.isfinite(matroot.sqrtm(A, method)).all()
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-@pytest.mark.parametrize("n", [3, 8, 64, 256])
-@pytest.mark.parametrize("kind", ["one-small", "log"])
-def test_clearly_indefinite_at_any_size(n, dtype, kind):
-    """One eigenvalue at -5 % of the largest is no rounding, whatever the others are."""
-    values = spectrum(kind, n, 10.0)
-    values[-1] = -0.05
-    assert torch.isnan(matroot.sqrtm(with_eigenvalues(values).to(dtype))).all()
-
-
-@pytest.mark.parametrize("method", [matroot.Pade(20), matroot.NewtonSchulz(15), matroot.Taylor(40)], ids=str)
-def test_rounding_to_half_is_not_amplified(method):
-    """A rank-one matrix rounded to bfloat16 has a negative eigenvalue that methods must not extrapolate to."""
-    A = torch.tensor([[3.875, 3.4375], [3.4375, 3.03125]]).bfloat16()
-    assert torch.linalg.eigvalsh(A.double())[0] < 0
-    S, R = matroot.roots(A, method)
-    assert error(S, exact_root(A)) < 0.3
-    assert R.abs().max() < 5  # about 1/sqrt(eps lambda_max) for the shifted zero
-
-
-def test_a_diverged_root_harms_no_other():
-    """Forty steps on a singular matrix overflow; the gradient of its neighbour is untouched."""
-    X = torch.randn(16, 3, generator=torch.Generator().manual_seed(0))
-    A = torch.stack([X @ X.mT, torch.eye(16)]).requires_grad_()
-    S = matroot.sqrtm(A, matroot.NewtonSchulz(60), gradient="exact")
-    (gradient,) = torch.autograd.grad(S.sum(), A)
-    assert not torch.isfinite(S[0]).all()
-    torch.testing.assert_close(gradient[1], 0.5 * torch.ones(16, 16))
-
-
-# --- scale ---------------------------------------------------------------------------------------
-
-
-# The two outputs of ``roots`` scale differently; each is tested alone.
-@pytest.mark.parametrize(("pair", "name"), [case for case in CASES if case[1] != "roots"])
-@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e20, 1e30])
-def test_scale_equivariance(pair, name, scale):
-    """sqrtm(cA) = sqrt(c) sqrtm(A), invsqrtm(cA) = invsqrtm(A)/sqrt(c); gradients likewise."""
-    power = 0.5 if name == "sqrtm" else -0.5
-    A = wishart(2, 5, dtype=torch.float32)
-    value, gradient = value_and_gradient(pair, name, A)
-    scaled_value, scaled_gradient = value_and_gradient(pair, name, A * scale)
-    assert error(scaled_value.double(), scale**power * value.double()) < 1e-5
-    if "clip" not in pair and 1e-37 < scale ** (power - 1) < 1e37:
-        assert error(scaled_gradient.double(), scale ** (power - 1) * gradient.double()) < 1e-4
-
-
-@pytest.mark.parametrize("method", ["taylor", "pade", "newton-schulz", "eigen"])
-def test_powers_of_four_are_exact(method):
-    A = wishart(3, 6, dtype=torch.float32)
-    S, R = matroot.roots(A, method)
-    for k in (-40, -3, 1, 50):
-        scaled_S, scaled_R = matroot.roots(A * 4.0**k, method)
-        assert torch.equal(scaled_S, S * 2.0**k)
-        assert torch.equal(scaled_R, R * 2.0**-k)
-
-
-def test_the_ends_of_the_float32_range():
-    for value in (torch.finfo(torch.float32).max, torch.finfo(torch.float32).tiny, 1e-42):
-        A = value * torch.eye(3)
-        torch.testing.assert_close(matroot.sqrtm(A), A.double().sqrt().float())
-
-
-# --- degenerate matrices -------------------------------------------------------------------------
-
-DEGENERATE = {
-    "zero": torch.zeros(4, 4),
-    "identity": torch.eye(4),
-    "repeated": torch.diag(torch.tensor([2.0, 2.0, 1.0, 1.0])),
-    "rank-one": torch.ones(4, 4),
-    "rank-two": with_eigenvalues(torch.tensor([1.0, 0.3, 0.0, 0.0])).float(),
-    "nearly-repeated": torch.diag(torch.tensor([1.0, 1.0 + 1.2e-7, 1.0, 0.5])),
+LAYOUTS = {
+    "strided": strided(),
+    "transposed": wishart(3, 4).permute(2, 0, 1).contiguous().permute(1, 2, 0),
+    "expanded": wishart(4).expand(3, 4, 4),
+    "conjugate": wishart(3, 4, dtype=torch.complex128).conj(),
 }
 
 
-@every_case
-@pytest.mark.parametrize("kind", DEGENERATE)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
-def test_degenerate_matrices_are_finite(pair, name, kind, dtype):
-    A = DEGENERATE[kind].to(dtype).requires_grad_()
-    value = evaluate(pair, name, A)
-    assert torch.isfinite(value).all()
-    if pair == PLAIN_EIGH:
-        return
-    (gradient,) = torch.autograd.grad((value * torch.ones_like(value)).sum().real, A, create_graph=True)
-    assert torch.isfinite(gradient).all()
-    if "eigen-" not in pair:
-        (second,) = torch.autograd.grad(gradient.abs().square().sum(), A)
-        assert torch.isfinite(second).all()
+def test_layouts_are_what_they_are_called():
+    assert not any(view.is_contiguous() for name, view in LAYOUTS.items() if name != "conjugate")
+    assert LAYOUTS["conjugate"].is_conj()
 
 
 @every_case
-def test_zero_symmetric_part_is_zero(pair, name):
-    value, _ = value_and_gradient(pair, name, torch.tensor([[0.0, 1.0], [-1.0, 0.0]]))
-    assert not value.any()
-
-
-@every_case
-def test_zero_matrix_is_zero(pair, name):
-    value, gradient = value_and_gradient(pair, name, torch.zeros(2, 3, 3))
-    assert not value.any()
-    assert not gradient.any()
-
-
-@pytest.mark.parametrize("function", [matroot.sqrtm, matroot.invsqrtm])
-def test_plain_eigh_fails_where_the_default_does_not(function):
-    """The reason for rules of our own."""
-    A = torch.eye(3).requires_grad_()
-    (plain,) = torch.autograd.grad(function(A, "eigen", gradient="unrolled")[0, 1], A)
-    (ours,) = torch.autograd.grad(function(A)[0, 1], A)
-    assert not torch.isfinite(plain).all()
-    assert torch.isfinite(ours).all()
-    assert ours[0, 1] != 0
+def test_every_layout(pair, name):
+    """To the rounding of well-conditioned matrices."""
+    for view in LAYOUTS.values():
+        A = view.clone(memory_format=torch.contiguous_format).resolve_conj().requires_grad_()
+        view = view.detach().requires_grad_()
+        value, expected = evaluate(pair, name, view), evaluate(pair, name, A)
+        torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-12)
+        G = wishart(3, 4, seed=5).to(A.dtype)
+        (gradient,) = torch.autograd.grad(value, view, G)
+        (expected,) = torch.autograd.grad(expected, A, G)
+        torch.testing.assert_close(gradient.resolve_conj(), expected, rtol=1e-10, atol=1e-10)
 
 
 # --- dtypes --------------------------------------------------------------------------------------
 
 
 @every_case
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_dtype_is_kept(pair, name, dtype):
-    A = wishart(2, 5, dtype=torch.complex128 if dtype.is_complex else torch.float64).to(dtype)
-    value, gradient = value_and_gradient(pair, name, A)
-    assert value.dtype == gradient.dtype == dtype
-    wide = {torch.complex64: torch.complex128, torch.complex128: torch.complex128}.get(dtype, torch.float64)
-    true_value, _ = value_and_gradient(pair, name, A.to(wide))
-    # Computed in float32 at least: the only loss in half precision is the final rounding.
-    assert error(value, true_value) < max(2e-5, torch.finfo(dtype).eps)
+def test_dtype_is_kept(pair, name):
+    """Computed in float32 at least: the only loss in half precision is the final rounding."""
+    for dtype in DTYPES:
+        wide = torch.complex128 if dtype.is_complex else torch.float64
+        A = wishart(2, 5, dtype=wide).to(dtype)
+        value, gradient = value_and_gradient(pair, name, A)
+        assert value.dtype == gradient.dtype == dtype
+        true_value = evaluate(pair, name, A.to(wide))
+        assert error(value, true_value) < max(2e-5, torch.finfo(dtype).eps), dtype
 
 
 # --- meaning -------------------------------------------------------------------------------------
@@ -345,7 +184,8 @@ def test_check_accepts_good_matrices(function, dtype):
     ],
 )
 def test_check_names_the_matrix(kind, message):
-    A = spoil(kind, wishart(4, 6), 2)
+    A = wishart(4, 6)
+    A[2] = without_root(kind, A[2])
     with pytest.raises(ValueError, match=message):
         matroot.sqrtm(A, check=True)
 

@@ -19,7 +19,7 @@ def test_transforming():
     assert seen == [False, True, True, True]
 
 
-def test_recording():
+def test_needs_grad():
     plain, tracked = torch.ones(2), torch.ones(2, requires_grad=True)
     assert not needs_grad(plain)
     assert needs_grad(plain, tracked)
@@ -29,7 +29,7 @@ def test_recording():
         assert needs_grad(plain)
 
 
-def test_concrete():
+def test_is_host_readable():
     x = torch.ones(2)
     assert is_host_readable(x)
     assert not is_host_readable(x.to("meta"))
@@ -38,7 +38,7 @@ def test_concrete():
     assert seen == [False]
 
 
-def test_concrete_knows_batched_gradients():
+def test_batched_gradients_are_not_host_readable():
     seen = []
 
     class Spy(torch.autograd.Function):

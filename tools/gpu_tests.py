@@ -1,6 +1,6 @@
 """All tests that need a GPU, in several processes: ``python tools/gpu_tests.py``.
 
-Needs PyTorch, Triton and pytest; the package itself need not be installed. Most of the time goes by compiling kernels,
+Needs PyTorch, Triton and pytest; the package itself need not be installed. Most of the time is spent compiling kernels,
 which processes share on disk. Other options are pytest's: ``python tools/gpu_tests.py --parts 4 -k paper``.
 """
 
@@ -12,8 +12,6 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-
-import torch
 
 ROOT = Path(__file__).parent.parent
 _PART = "MATROOT_TESTS_PART"
@@ -29,6 +27,8 @@ def pytest_collection_modifyitems(items: list) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tests; returns the exit status."""
+    import torch  # not where this file is a plugin of pytest
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", type=int, default=min(10, os.cpu_count() or 1), help="processes (%(default)s)")
     chosen, more = parser.parse_known_args(arguments)
@@ -39,27 +39,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     parts = [f"{part}/{chosen.parts}" for part in range(chosen.parts)]
     with ThreadPoolExecutor(chosen.parts) as pool:
-        well = list(pool.map(lambda part: _goes_well(part, more), parts))  # all of them, whichever fails
-    return 0 if all(well) else 1
+        passed = list(pool.map(lambda part: _run(part, ["tests/cuda", *more]), parts))  # all of them, whichever fails
+    return 0 if all(passed) else 1
 
 
-def _goes_well(part: str, more: Sequence[str]) -> bool:
-    """Run a part and show how it ended, with everything if that was not well."""
-    files = ["tests/cuda"]
-    plain = ("-p", "no:cacheprovider", "-p", Path(__file__).stem, "-o", "filterwarnings=default")
+def _run(part: str, arguments: Sequence[str]) -> bool:
+    """Run a part and print its last line, or all of its output if it failed; returns whether it passed."""
+    plugins = ("-p", "no:cacheprovider", "-p", Path(__file__).stem, "-o", "filterwarnings=default")
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tools")])
     ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *plain, *files, *more],
+        [sys.executable, "-m", "pytest", "-q", *plugins, *arguments],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", _PART: part},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
-    well = ended.returncode in (0, _NOTHING_SELECTED)
-    how = ended.stdout.splitlines()[-1] if well else f"exit status {ended.returncode}\n{ended.stdout}"
-    print(f"part {part}: {how}", flush=True)
-    return well
+    passed = ended.returncode in (0, _NOTHING_SELECTED)
+    result = ended.stdout.splitlines()[-1] if passed else f"exit status {ended.returncode}\n{ended.stdout}"
+    print(f"part {part}: {result}", flush=True)
+    return passed
 
 
 if __name__ == "__main__":

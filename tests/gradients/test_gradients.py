@@ -21,6 +21,7 @@ from matroot import (
     Unrolled,
 )
 
+from ..agreement import assert_same, condition
 from ..matrices import error, exact_gradient, random_like, spectrum, wishart, with_eigenvalues
 
 CONVERGED = NewtonSchulz(iterations=30)
@@ -34,17 +35,17 @@ def vjp(function, A, G, **choice):
 @pytest.mark.parametrize("inverse", [False, True])
 @pytest.mark.parametrize("gradient", [Exact(), Lyapunov(iterations=40), Implicit(iterations=400), Krylov()], ids=str)
 @pytest.mark.parametrize("method", [Eigen(), CONVERGED, Minimax()], ids=str)
-@pytest.mark.parametrize("kappa", [1.0, 1e2, 1e4])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
-def test_implicit_rules_agree_with_the_truth(method, gradient, inverse, kappa, dtype):
+def test_implicit_rules_agree_with_the_truth(method, gradient, inverse, dtype):
     kinds = ("log", "clustered", "one-small", "one-large")
-    A = torch.stack([with_eigenvalues(spectrum(kind, 12, kappa), i, dtype) for i, kind in enumerate(kinds)])
-    G = random_like(A)
     function = matroot.invsqrtm if inverse else matroot.sqrtm
-    found = vjp(function, A, G, method=method, gradient=gradient)
-    # An error eps in A moves the gradient by eps kappa^(1/2), of the inverse root by eps kappa^(3/2).
-    assert error(found, exact_gradient(A, G, inverse)) < 1e-13 * kappa ** (1.5 if inverse else 0.5)
-    torch.testing.assert_close(found, found.mH, rtol=0, atol=0)
+    for kappa in (1.0, 1e2, 1e4):
+        A = torch.stack([with_eigenvalues(spectrum(kind, 12, kappa), i, dtype) for i, kind in enumerate(kinds)])
+        G = random_like(A)
+        found = vjp(function, A, G, method=method, gradient=gradient)
+        # An error eps in A moves the gradient by eps kappa^(1/2), of the inverse root by eps kappa^(3/2).
+        assert error(found, exact_gradient(A, G, inverse)) < 1e-13 * kappa ** (1.5 if inverse else 0.5), kappa
+        torch.testing.assert_close(found, found.mH, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("gradient", [Exact(), Lyapunov(iterations=40), Implicit(iterations=200), Krylov()], ids=str)
@@ -99,8 +100,8 @@ def test_lyapunov_tolerance_freezes_each_matrix_alone():
     stopping = Lyapunov(iterations=30, tolerance=1e-2)
     found = vjp(matroot.sqrtm, A, G, gradient=stopping)
     for i in range(2):
-        twice = vjp(matroot.sqrtm, A[[i, i]], G[[i, i]], gradient=stopping)
-        torch.testing.assert_close(found[[i, i]], twice, rtol=0, atol=0)
+        alone = vjp(matroot.sqrtm, A[i : i + 1], G[i : i + 1], gradient=stopping)
+        assert_same(alone, found[i : i + 1], "torch", condition(A[i]))
     true = exact_gradient(A, G)
     # Stopped at ||B - I|| < 1e-2, one quadratic step before: close, but visibly not converged.
     assert 1e-9 < error(found[:1], true[:1]) < 1e-2

@@ -7,10 +7,13 @@ import pytest
 import torch
 
 import matroot
+from matroot import _dispatch
 from matroot._registry import GRADIENTS, METHODS
+from matroot.backends._base import CallContext
+from matroot.backends.triton import minimax
 
 from .installation import HAS_COMPILED_CODE, needs_compiled_code
-from .matrices import wishart
+from .matrices import error, exact_gradient, spectrum, wishart, with_eigenvalues
 from .pairs import NAMED
 
 A = wishart(2, 4)
@@ -94,8 +97,8 @@ def test_a_plan_prints_as_a_sentence():
         ("compiled", "cpu", torch.complex64, (), "compiled code is for real matrices"),
         ("compiled", "cpu", torch.float32, ("pade",), "no compiled code for 'pade' with 'lyapunov'"),
         ("compiled", "cpu", torch.float32, (matroot.Minimax(tolerance=0.1),), "no compiled code for 'minimax'"),
-        ("lapack", "cpu", torch.float32, ("minimax",), "chunks are for 'eigen' with 'exact'"),
-        ("lapack", "cpu", torch.complex64, (), "chunks are for float32 and float64"),
+        ("lapack", "cpu", torch.float32, ("minimax",), "it computes 'eigen' with 'exact', not 'minimax'"),
+        ("lapack", "cpu", torch.complex64, (), "it computes in float32 and float64 only"),
     ],
 )
 def test_an_unsupported_backend_says_why(backend, device, dtype, arguments, reason):
@@ -107,6 +110,42 @@ def test_an_unsupported_backend_says_why(backend, device, dtype, arguments, reas
 def test_no_backend_but_torch_works_inside_transforms():
     with pytest.raises(ValueError, match=r"not inside torch\.func"):
         torch.vmap(lambda B: matroot.sqrtm(B, backend="compiled"))(A.expand(2, *A.shape))
+
+
+@needs_compiled_code
+def test_rounds_of_smith_mean_the_same_on_every_backend():
+    """Compiled code takes as many rounds as a matrix needs, so it declines a number of them."""
+    few = matroot.Smith(rounds=2)
+    assert matroot.choose(A, "minimax", few).backend == "torch"
+    with pytest.raises(ValueError, match="no compiled code for 'minimax' with 'smith' and these settings"):
+        matroot.sqrtm(A, "minimax", gradient=few, backend="compiled")
+    X = with_eigenvalues(spectrum("log", 24, 1e4)).requires_grad_()
+    G = torch.ones_like(X)
+    (rough,) = torch.autograd.grad(matroot.sqrtm(X, "minimax", gradient=few), X, G)
+    (fine,) = torch.autograd.grad(matroot.sqrtm(X, "minimax", gradient="smith"), X, G)
+    true = exact_gradient(X.detach(), G)
+    assert error(fine, true) < 1e-8 < 1e-4 < error(rough, true)
+
+
+@needs_compiled_code
+def test_a_named_method_gets_the_fastest_backend():
+    plan = matroot.choose(A, "minimax")
+    assert (plan.gradient, plan.backend) == (matroot.Smith(), "compiled")
+    plan = matroot.choose(A, "minimax", backend="torch")
+    assert (plan.gradient, plan.backend) == (matroot.Krylov(), "torch")
+
+
+def test_a_named_method_gets_kernels_on_a_gpu(monkeypatch):
+    """The plan needs no GPU, only the word that there is one."""
+    monkeypatch.setattr(minimax, "unavailable_reason", lambda device: None)
+    for shape, dtype, expected in (
+        ((3, 64, 64), torch.float32, (matroot.Smith(), "triton")),
+        ((3, 64, 64), torch.float64, (matroot.Krylov(), "torch")),
+        ((3, 2000, 2000), torch.float32, (matroot.Krylov(), "torch")),
+    ):
+        context = CallContext(torch.device("cuda", 0), dtype, torch.Size(shape), None, False, False)
+        plan = _dispatch._plan(context, "minimax", None, "auto")
+        assert (plan.gradient, plan.backend) == expected
 
 
 def test_unknown_backend():

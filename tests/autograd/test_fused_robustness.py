@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import matroot
-from matroot.backends.cpu import lapack
+from matroot.backends.cpu import chunks, lapack
 
 from ..agreement import assert_same, computed_by, condition
 from ..bench.test_memory import PeakMemory
@@ -68,8 +68,8 @@ def test_no_matrix_affects_another(pair, dtype, n, ridge, monkeypatch):
     order = torch.randperm(len(A), generator=torch.Generator().manual_seed(0))
     assert_same_results(pair, A[order], evaluated(pair, A[order], ridge=ridge), [X[order] for X in whole], ridge)
     for size in (1, 5):
-        monkeypatch.setattr(lapack, "_CHUNK", size * n * n)
-        assert len(list(lapack.chunks(len(A), n))) == math.ceil(len(A) / size)
+        monkeypatch.setattr(chunks, "_CHUNK", size * n * n)
+        assert len(list(chunks.cache_sized_slices(len(A), n))) == math.ceil(len(A) / size)
         assert_same_results(pair, A, evaluated(pair, A, ridge=ridge), whole, ridge)
 
 

@@ -39,7 +39,7 @@ class Triton(FusedBackend):
         if isinstance(method, Minimax):
             S, R = minimax.roots(A, ridge, kernel_schedules)
             return Evaluation((S, R) if output == "both" else (S,) if output == "sqrt" else (R,))
-        return Evaluation(paper.evaluate(A, ridge, method, output, torch.float32))
+        return Evaluation(paper.evaluate(A, ridge, method, output))
 
     def solve(
         self,
@@ -53,5 +53,6 @@ class Triton(FusedBackend):
         saved = tuple([readable(T, torch.float32) for T in saved])
         cotangents = tuple([None if G is None else readable(G, torch.float32) for G in cotangents])
         if isinstance(gradient, Lyapunov):
-            return paper.solve(saved, cotangents, ridge, gradient, output, torch.float32)
-        return minimax.solve(*saved, *by_kind(cotangents, output), ridge)
+            return paper.solve(saved, cotangents, ridge, gradient, output)
+        (S, R), (GS, GR) = saved, by_kind(cotangents, output)
+        return minimax.solve(S, R, GS, GR, ridge)

@@ -16,6 +16,7 @@ from ....gradients import Lyapunov
 from ....methods import Method, NewtonSchulz, Pade, Taylor
 from ....methods._base import Output, is_inverse
 from ....methods.pade import poles
+from ..._base import by_kind
 from ...torch_ops import rounding_tolerance
 from ..minimax import on_chip_options
 from ..tables import on_device
@@ -24,10 +25,10 @@ LARGEST = 64
 """Kernels are for matrices up to this size."""
 
 
-def evaluate(A: Tensor, ridge: float, method: Method, output: Output, dtype: torch.dtype) -> tuple[Tensor, ...]:
-    """The output roots of the symmetric parts of ``A`` in ``dtype``."""
+def evaluate(A: Tensor, ridge: float, method: Method, output: Output) -> tuple[Tensor, ...]:
+    """Roots of the symmetric parts of ``A``, float32 (k, n, n)."""
     sqrt, inverse = output != "invsqrt", output != "sqrt"
-    found = [torch.empty(A.shape, dtype=dtype, device=A.device) for _ in is_inverse(output)]
+    found = [torch.empty(A.shape, dtype=torch.float32, device=A.device) for _ in is_inverse(output)]
     launch = _launch(method)
     tables = [on_device(A.device, launch.table)] if launch.table else []
     n = A.shape[-1]
@@ -46,22 +47,21 @@ def solve(
     ridge: float,
     gradient: Lyapunov,
     output: Output,
-    dtype: torch.dtype,
 ) -> Tensor:
-    """The gradient with respect to A in ``dtype``, given those with respect to its roots, not all of them None.
+    """The gradient with respect to A, float32, given those with respect to its roots, not all of them None.
 
     That is X with S X + X S = GS - R GR R, or R X + X R = -R^2 GR R^2 without S, and the ridge's share of it. Roots are
     float32 (k, n, n) and contiguous, cotangents of any strides; their symmetric parts count.
     """
     from .kernels import lyapunov_kernel
 
-    S, R = _root_and_inverse(roots, output)
-    GS, GR = _root_and_inverse(cotangents, output)
+    S, R = by_kind(roots, output)
+    GS, GR = by_kind(cotangents, output)
     B = R if S is None else S
     assert B is not None
     inputs = [B if T is None else T for T in (S, R, GS, GR)]
     strides = [step for G in (GS, GR) for step in ((0, 0, 0) if G is None else G.stride())]
-    out = torch.empty(B.shape, dtype=dtype, device=B.device)
+    out = torch.empty_like(B)
     has = {"ALONE": S is None, "HAS_S": GS is not None, "HAS_R": GR is not None}
     tolerance = -1.0 if gradient.tolerance is None else float(gradient.tolerance)
     launch: Any = lyapunov_kernel[(len(B),)]
@@ -71,12 +71,6 @@ def solve(
             **has, INPUT_NORM=gradient.norm == "input", **_options(B),
         )  # fmt: skip
     return out
-
-
-def _root_and_inverse(values: tuple[Tensor | None, ...], output: Output) -> tuple[Tensor | None, Tensor | None]:
-    """For the root and for the inverse root; None for one that is not output."""
-    of = dict(zip(is_inverse(output), values, strict=True))
-    return of.get(False), of.get(True)
 
 
 class _Launch(NamedTuple):

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from ..methods import Method
     from ..methods._base import Output
 
+Tensors = tuple[Tensor, ...]
+Cotangents = tuple[Tensor | None, ...]
+"""One for each root of the output; None where the result did not use it."""
+
 
 class CallContext(NamedTuple):
     """All that the choice of a backend depends on besides the caller's words; never the values of the matrices."""
@@ -88,14 +92,7 @@ class FusedBackend(Backend):
         """
 
     @abstractmethod
-    def solve(
-        self,
-        saved: tuple[Tensor, ...],
-        cotangents: tuple[Tensor | None, ...],
-        ridge: float,
-        gradient: Gradient,
-        output: Output,
-    ) -> Tensor:
+    def solve(self, saved: Tensors, cotangents: Cotangents, ridge: float, gradient: Gradient, output: Output) -> Tensor:
         """Gradient with respect to A, given the roots and the spectrum of ``roots`` and the cotangents of the roots.
 
         Not all cotangents are None; of each the symmetric part counts. Float32 at least.
@@ -112,7 +109,7 @@ def readable(T: Tensor, dtype: torch.dtype) -> Tensor:
     return T.resolve_neg().to(dtype).contiguous()
 
 
-def by_kind(values: tuple[Tensor | None, ...], output: Output) -> tuple[Tensor | None, Tensor | None]:
+def by_kind(values: Cotangents, output: Output) -> tuple[Tensor | None, Tensor | None]:
     """What belongs to the root, and what to the inverse root; None for one that is not in the output."""
     if output == "both":
         return values[0], values[1]

@@ -20,7 +20,7 @@ from ...methods import Method, Minimax
 from ...methods._base import Output
 from ...methods.minimax import compiled_schedules
 from .. import torch_ops
-from .._base import CallContext, Evaluation, FusedBackend, by_kind, readable, unsupported_pair
+from .._base import CallContext, Cotangents, Evaluation, FusedBackend, Tensors, by_kind, readable, unsupported_pair
 
 LIBRARY = Path(__file__).with_name("_roots.so")
 LARGEST = 512
@@ -62,14 +62,7 @@ class Compiled(FusedBackend):
         report_products(count, A.shape[0])
         return Evaluation(tuple([root for root in (S, R) if root is not None]))
 
-    def solve(
-        self,
-        saved: tuple[Tensor, ...],
-        cotangents: tuple[Tensor | None, ...],
-        ridge: float,
-        gradient: Gradient,
-        output: Output,
-    ) -> Tensor:
+    def solve(self, saved: Tensors, cotangents: Cotangents, ridge: float, gradient: Gradient, output: Output) -> Tensor:
         dtype = torch.promote_types(saved[0].dtype, torch.float32)
         S, R = (readable(T, dtype) for T in saved)
         GS, GR = (None if G is None else G.resolve_neg().to(dtype) for G in by_kind(cotangents, output))

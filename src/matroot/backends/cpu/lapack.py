@@ -17,7 +17,7 @@ from ...methods import Eigen, Method
 from ...methods._base import Output, is_inverse
 from ...methods.eigen import clamp_eigenvalues
 from .. import torch_ops
-from .._base import CallContext, Evaluation, FusedBackend, by_kind, unsupported_pair
+from .._base import CallContext, Cotangents, Evaluation, FusedBackend, Tensors, by_kind, unsupported_pair
 from .chunks import cache_sized_slices
 
 _WORTHWHILE = 1 << 15
@@ -55,14 +55,7 @@ class Lapack(FusedBackend):
         values, vectors, deferred, *roots = whole
         return Evaluation(tuple(roots), (values, vectors), deferred)
 
-    def solve(
-        self,
-        saved: tuple[Tensor, ...],
-        cotangents: tuple[Tensor | None, ...],
-        ridge: float,
-        gradient: Gradient,
-        output: Output,
-    ) -> Tensor:
+    def solve(self, saved: Tensors, cotangents: Cotangents, ridge: float, gradient: Gradient, output: Output) -> Tensor:
         values, vectors = saved[-2:]
         GS, GR = by_kind(cotangents, output)
         X = torch.empty_like(vectors, memory_format=torch.contiguous_format)

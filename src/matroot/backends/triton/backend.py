@@ -8,7 +8,7 @@ from ...gradients import Gradient, Lyapunov, Smith
 from ...methods import Method, Minimax, NewtonSchulz, Pade, Taylor
 from ...methods._base import Output
 from ...methods.minimax import kernel_schedules
-from .._base import CallContext, Evaluation, FusedBackend, by_kind, readable, unsupported_pair
+from .._base import CallContext, Cotangents, Evaluation, FusedBackend, Tensors, by_kind, readable, unsupported_pair
 from . import minimax
 from .paper import methods as paper
 
@@ -41,14 +41,7 @@ class Triton(FusedBackend):
             return Evaluation((S, R) if output == "both" else (S,) if output == "sqrt" else (R,))
         return Evaluation(paper.evaluate(A, ridge, method, output))
 
-    def solve(
-        self,
-        saved: tuple[Tensor, ...],
-        cotangents: tuple[Tensor | None, ...],
-        ridge: float,
-        gradient: Gradient,
-        output: Output,
-    ) -> Tensor:
+    def solve(self, saved: Tensors, cotangents: Cotangents, ridge: float, gradient: Gradient, output: Output) -> Tensor:
         report_uncounted()
         saved = tuple([readable(T, torch.float32) for T in saved])
         cotangents = tuple([None if G is None else readable(G, torch.float32) for G in cotangents])

@@ -16,7 +16,7 @@ from ....gradients import Lyapunov
 from ....methods import Method, NewtonSchulz, Pade, Taylor
 from ....methods._base import Output, is_inverse
 from ....methods.pade import poles
-from ..._base import by_kind
+from ..._base import Cotangents, Tensors, by_kind
 from ...torch_ops import rounding_tolerance
 from ..minimax import on_chip_options
 from ..tables import on_device
@@ -41,13 +41,7 @@ def evaluate(A: Tensor, ridge: float, method: Method, output: Output) -> tuple[T
     return tuple(found)
 
 
-def solve(
-    roots: tuple[Tensor, ...],
-    cotangents: tuple[Tensor | None, ...],
-    ridge: float,
-    gradient: Lyapunov,
-    output: Output,
-) -> Tensor:
+def solve(roots: Tensors, cotangents: Cotangents, ridge: float, gradient: Lyapunov, output: Output) -> Tensor:
     """The gradient with respect to A, float32, given those with respect to its roots, not all of them None.
 
     That is X with S X + X S = GS - R GR R, or R X + X R = -R^2 GR R^2 without S, and the ridge's share of it. Roots are

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from matroot.backends.triton.launch import COMMON_OPTIONS
+
 triton = pytest.importorskip("triton")
 
 MODULES = (
@@ -75,7 +77,7 @@ def test_compiles(kernel, on, phase):
     constants = {p.name: known.get(p.name, on or p.name in ("HAS_S", "SQRT")) for p in kernel.params if p.is_constexpr}
     signature = {p.name: argument(module, p) for p in kernel.params}
     source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
-    compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4})
+    compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4} | COMMON_OPTIONS)
     assert compiled.asm["cubin"]
     if not module.startswith("tiled"):
         assert [*narrow_factors(compiled.asm["ttir"], "y" if module.startswith("whitening") else "x")] == []

@@ -9,7 +9,7 @@ import torch
 
 import matroot
 from matroot.backends.triton import minimax
-from matroot.backends.triton.launch import LaunchSequence, launch
+from matroot.backends.triton.launch import COMMON_OPTIONS, LaunchSequence, launch
 from matroot.methods.minimax import kernel_schedules
 
 ROOT = Path(__file__).parents[3]
@@ -52,7 +52,10 @@ class Recorder:
 
     def __getitem__(self, grid):
         def call(*arguments, **options):
-            (self.first if options.keys() - {"stream"} else self.again).append((grid, arguments, options))
+            first = options.keys() - {"stream"}
+            assert not first or options.items() >= COMMON_OPTIONS.items()
+            own = {name: value for name, value in options.items() if name not in COMMON_OPTIONS}
+            (self.first if first else self.again).append((grid, arguments, own))
             return self
 
         return call

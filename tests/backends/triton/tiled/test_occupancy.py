@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from matroot.backends.triton.launch import COMMON_OPTIONS
 from matroot.backends.triton.tiled import occupancy
 
 KILOBYTE = 1024
@@ -73,7 +74,7 @@ def test_occupancy_is_read_from_the_compiled_kernel_once(kilobytes, programs, mo
     kernel, device, options = Kernel(), torch.device("cuda", 0), {"TILE": 64, "num_warps": 4}
     for _ in range(3):
         assert occupancy.resident_programs(kernel, lambda: (1, 2), options, device, (100,)) == programs
-    assert made == [((1, 2), options)]
+    assert made == [((1, 2), options | COMMON_OPTIONS)]
     assert compiled.loaded == (programs > 0)  # Triton refuses to load what needs too much shared memory
     occupancy.resident_programs(kernel, lambda: (3,), options | {"TILE": 32}, device, (100,))
     occupancy.resident_programs(kernel, lambda: (3,), options, device, (200,))
@@ -113,6 +114,6 @@ def test_compiled_code_has_what_is_read_from_it():
     signature |= dict.fromkeys(("stride_batch", "stride_row", "stride_column"), "i32")
     signature |= {"ridge": "fp32", "side": "i32", "TILE": "constexpr"}
     source = ASTSource(fn=fast_scale_kernel, signature=signature, constexprs={"TILE": 32})
-    compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 2})
+    compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 2} | COMMON_OPTIONS)
     assert compiled.metadata.num_warps == 2
     assert 0 < compiled.metadata.shared < 64 * KILOBYTE

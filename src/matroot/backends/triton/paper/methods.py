@@ -18,6 +18,7 @@ from ....methods._base import Output, is_inverse
 from ....methods.pade import poles
 from ..._base import Cotangents, Tensors, by_kind
 from ...torch_ops import rounding_tolerance
+from ..launch import COMMON_OPTIONS
 from ..minimax import on_chip_options
 from ..tables import on_device
 
@@ -103,4 +104,4 @@ def _blocks(*polynomials: Any) -> tuple[tuple[tuple[float, ...], ...], int]:
 
 def _options(A: Tensor) -> dict[str, Any]:
     """How kernels are compiled, and how they make a float32 product of tensor core ones."""
-    return on_chip_options(A.shape[-1]) | {"PRECISION": "bf16x6" if A.is_cuda else "ieee"}
+    return COMMON_OPTIONS | on_chip_options(A.shape[-1]) | {"PRECISION": "bf16x6" if A.is_cuda else "ieee"}

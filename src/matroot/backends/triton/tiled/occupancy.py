@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 import torch
 
+from ..launch import COMMON_OPTIONS
+
 WARPS = 4
 """Per program, where nothing else is said."""
 MAX_WARPS_PER_MULTIPROCESSOR = 8
@@ -70,7 +72,7 @@ def resident_programs(
         return 1
     key = (id(kernel), device, *options.values(), key)
     if key not in _resident:
-        compiled = kernel.warmup(*arguments(), grid=(1, 1, 1), **options)
+        compiled = kernel.warmup(*arguments(), grid=(1, 1, 1), **options, **COMMON_OPTIONS)
         limits = torch.cuda.get_device_properties(device)
         _resident[key] = programs_of_compiled(compiled, limits) * limits.multi_processor_count
     return _resident[key]

@@ -14,6 +14,7 @@ import matroot
 from matroot import _dispatch
 from matroot.backends.cpu import compiled
 
+from ...installation import needs_compiled_code
 from ...matrices import error, exact_gradient, exact_inverse_root, exact_root, random_like, spectrum, with_eigenvalues
 
 ROOT = Path(__file__).parents[3]
@@ -49,12 +50,14 @@ def library(monkeypatch):
 
 
 def forget():
-    for function in (compiled._library, compiled._function, _dispatch._cached_plan):
+    for function in (compiled._load, compiled._function, _dispatch._cached_plan):
         function.cache_clear()
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_the_installation_has_it():
+    """Wherever it was built: without a compiler, or with one that failed, the build leaves a message instead."""
+    if compiled.LIBRARY.with_name("_roots_failure.txt").exists():
+        pytest.skip("it was built without a C compiler")
     assert compiled.unavailable_reason() is None
 
 
@@ -133,6 +136,7 @@ def test_same_bits_at_every_alignment(dtype):
             assert torch.equal(solve(*moved, 0.1), X)
 
 
+@needs_compiled_code
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_same_bits_in_any_batch(dtype, threads, set_threads):
@@ -161,6 +165,7 @@ def set_threads():
     torch.set_num_threads(before)
 
 
+@needs_compiled_code
 def test_any_layout():
     n = 20
     A = torch.stack([with_eigenvalues(spectrum("log", n, 1e2), k) for k in range(3)]).float()
@@ -179,6 +184,7 @@ def test_any_layout():
     assert torch.equal(solve(S, R, ones, None, 0.0), solve(S, R, ones.contiguous(), None, 0.0))
 
 
+@needs_compiled_code
 @pytest.mark.parametrize("function", [matroot.sqrtm, lambda A, **kwargs: sum(matroot.roots(A, **kwargs))])
 def test_lazy_negation(function):
     """The imaginary part of a conjugate is the memory of its negative."""
@@ -199,11 +205,13 @@ def test_large_matrices_take_another_way():
     assert matroot.choose(A, "minimax").backend == "torch"
 
 
+@needs_compiled_code
 def test_transposes_are_the_same():
     A = random_like(torch.empty(2, 9, 9)) + 9 * torch.eye(9)
     assert torch.equal(roots(A)[0], roots(A.mT)[0])
 
 
+@needs_compiled_code
 def test_one_root_alone():
     A = with_eigenvalues(spectrum("log", 12, 1e3)).float()[None]
     S, R = roots(A)
@@ -212,6 +220,7 @@ def test_one_root_alone():
         assert torch.equal(found, expected)
 
 
+@needs_compiled_code
 @pytest.mark.parametrize("ridge", [0.1, 1e6, 1e30])
 def test_ridge(ridge):
     """Relative to the mean eigenvalue, however large."""
@@ -222,6 +231,7 @@ def test_ridge(ridge):
     assert error(R, exact_inverse_root(whole)) < 20 * torch.finfo(A.dtype).eps
 
 
+@needs_compiled_code
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_types(dtype):
     """Computed in float32; what rounding to the half type made negative counts as zero, what is clearly so does not."""
@@ -239,6 +249,7 @@ def test_half_types(dtype):
     assert torch.equal(found, S[:1].to(dtype))
 
 
+@needs_compiled_code
 def test_products_are_counted():
     A = torch.eye(8).repeat(6, 1, 1)
     with matroot.count_operations() as once, matroot.count_operations(matrices=3) as each:
@@ -269,11 +280,14 @@ def test_without_it_everything_works(path, reason, library, tmp_path):
     assert matroot.choose(A, "minimax").backend == "torch"
     with pytest.raises(ValueError, match=reason):
         matroot.sqrtm(A, backend="compiled")
+    with pytest.raises(RuntimeError, match=reason):
+        torch.ops.matroot.minimax_roots(A, 0.0)
 
 
 # --- as operators --------------------------------------------------------------------------------
 
 
+@needs_compiled_code
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_operators_are_well_behaved(dtype):
     A = torch.stack([with_eigenvalues(spectrum("log", 6, 10.0), k) for k in range(3)]).to(dtype)
@@ -284,6 +298,7 @@ def test_operators_are_well_behaved(dtype):
         torch.library.opcheck(operators.smith_solve, (S, R, *G, 0.0), test_utils=tests)
 
 
+@needs_compiled_code
 def test_operators_in_vmap():
     A = torch.stack([with_eigenvalues(spectrum("log", 6, 10.0), k) for k in range(12)]).view(4, 3, 6, 6)
     S, R = torch.vmap(lambda B: torch.ops.matroot.minimax_roots(B, 0.0), in_dims=1)(A)
@@ -293,6 +308,7 @@ def test_operators_in_vmap():
     torch.testing.assert_close(X, exact_gradient(A.movedim(1, 0), G.expand(3, 4, 6, 6)))
 
 
+@needs_compiled_code
 @pytest.mark.parametrize("function", [matroot.sqrtm, matroot.invsqrtm, lambda A: sum(matroot.roots(A))])
 def test_compiled_code_calls_them(function):
     A = torch.stack([with_eigenvalues(spectrum("log", 20, 1e2), k) for k in range(5)]).float()
@@ -308,5 +324,8 @@ def test_compiled_code_calls_them(function):
         X = A.clone().requires_grad_()
         value = f(X)
         found += [value.detach(), *torch.autograd.grad(value, X, random_like(A))]
-    assert all(torch.equal(a, b) for a, b in zip(found[:2], found[2:], strict=True))
+    # A cotangent that is not used is None or zeros, which round differently.
+    eps = torch.finfo(A.dtype).eps
+    assert torch.equal(found[0], found[2])
+    assert error(found[3], found[1].double()) < 100 * eps  # the condition number
     assert {"matroot.minimax_roots.default", "matroot.smith_solve.default"} <= set(seen)

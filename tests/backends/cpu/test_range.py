@@ -7,7 +7,10 @@ import torch
 
 import matroot
 
+from ...installation import needs_compiled_code
 from ...matrices import exact_gradient, exact_root, random_like
+
+pytestmark = needs_compiled_code
 
 DTYPES = [torch.float32, torch.float64]
 LAST = {torch.float32: 127, torch.float64: 1023}

@@ -79,12 +79,19 @@ class Compiled(FusedBackend):
 @constant_in_traces
 def unavailable_reason() -> str | None:
     """Why this installation has no compiled code to run, in words; None if it has."""
-    library = _library()
-    return library if isinstance(library, str) else None
+    loaded = _load()
+    return loaded if isinstance(loaded, str) else None
+
+
+def _library() -> Any:
+    reason = unavailable_reason()
+    if reason is not None:
+        raise RuntimeError(reason)
+    return _load()
 
 
 @cache
-def _library() -> Any:
+def _load() -> Any:
     """The library, or why there is none."""
     if not LIBRARY.exists():
         failure = LIBRARY.with_name("_roots_failure.txt")  # written by hatch_build.py

@@ -57,7 +57,7 @@ class Lapack(FusedBackend):
 
     def solve(self, saved: Tensors, cotangents: Cotangents, ridge: float, gradient: Gradient, output: Output) -> Tensor:
         values, vectors = saved[-2:]
-        GS, GR = by_kind(cotangents, output)
+        GS, GR = (None if G is None else G.to(vectors.dtype) for G in by_kind(cotangents, output))
         X = torch.empty_like(vectors, memory_format=torch.contiguous_format)
         with autocast_disabled(X):
             for part in cache_sized_slices(*X.shape[:2]):

@@ -1,8 +1,9 @@
 """The private parts of PyTorch we look at are still there and still mean what we think."""
 
+import pytest
 import torch
 
-from matroot._tracing import compiling, derivative_order, is_host_readable, needs_grad, transforming
+from matroot._tracing import compiling, derivative_order, exporting, is_host_readable, needs_grad, transforming
 
 
 def test_transforming():
@@ -60,6 +61,20 @@ def test_compiling():
     compiled = torch.compile(lambda x: x + (1 if compiling() else 2), backend="eager", fullgraph=True)
     assert compiled(torch.zeros(())) == 1
     assert not compiling()
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_exporting(strict):
+    """True in a graph that runs without us, not in one that ``torch.compile`` makes."""
+
+    class Look(torch.nn.Module):
+        def forward(self, x):
+            return x + (1 if exporting() else 2)
+
+    look = Look()
+    x = torch.zeros(3)
+    assert look(x)[0] == torch.compile(look, backend="eager", fullgraph=True)(x)[0] == 2
+    assert torch.export.export(look, (x,), strict=strict).module()(x)[0] == 1
 
 
 def test_derivative_order():

@@ -35,7 +35,13 @@ def constant_in_traces(function: _T) -> _T:
 
 def exporting() -> bool:
     """True while ``torch.export`` or the ONNX exporter traces the call, whose graphs run without us."""
-    return torch.compiler.is_exporting() or torch.onnx.is_in_onnx_export()
+    return _export_flag() or torch.onnx.is_in_onnx_export()
+
+
+@constant_in_traces
+def _export_flag() -> bool:
+    """``torch.compiler.is_exporting()``, which ``torch.compile`` of torch 2.11 takes to be true in every trace."""
+    return torch.compiler._is_exporting_flag
 
 
 def transforming() -> bool:

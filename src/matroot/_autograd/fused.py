@@ -43,7 +43,7 @@ def fused_roots(
 def _evaluate(A: Tensor, ridge: float, backend: FusedBackend, method: Method, output: Output) -> Evaluation:
     if compiling():  # an opaque operator, which computes both roots
         both = minimax_roots(A, ridge)
-        return Evaluation(tuple([both[inverse] for inverse in is_inverse(output)]))
+        return Evaluation(tuple([both[int(inverse)] for inverse in is_inverse(output)]))
     return backend.roots(A, ridge, method, output)
 
 

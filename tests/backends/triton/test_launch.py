@@ -39,7 +39,7 @@ def test_unavailable_reason(spec, hip, capability, reason, monkeypatch):
     monkeypatch.setattr(minimax, "find_spec", lambda name: spec)
     monkeypatch.setattr(torch.version, "hip", hip)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
-    assert minimax.unavailable_reason.__wrapped__(torch.device("cuda")) == reason
+    assert minimax._unavailable_reason.__wrapped__(torch.device("cuda")) == reason
 
 
 class Recorder:

@@ -23,10 +23,14 @@ _ON_CHIP = 64
 """Matrices up to this size fit on chip with both paths, one a program; several programs share a larger one."""
 
 
-@constant_in_traces
-@cache
+@constant_in_traces  # not the function with a cache itself, into which torch.compile would look
 def unavailable_reason(device: torch.device) -> str | None:
     """Why kernels cannot run on a CUDA device: no Triton, not NVIDIA's, or no tensor cores for bfloat16; or None."""
+    return _unavailable_reason(device)
+
+
+@cache
+def _unavailable_reason(device: torch.device) -> str | None:
     if find_spec("triton") is None:
         return "Triton is not installed"
     if torch.version.hip is not None:

@@ -2,7 +2,7 @@
 
 A step maps a singular value s to s q(s^2). For a spectrum in [l, u] the best q of a degree minimises
 max |1 - s q(s^2)|; the next step then faces [1 - E, 1 + E]. Composing best steps is optimal, so a
-schedule is fixed by its degrees. For every condition number and tolerance of the ladder this picks
+schedule is fixed by its degrees. For every condition number and tolerance of the table this picks
 the degrees that reach the tolerance in the fewest products, and writes the coefficients as data.
 """
 

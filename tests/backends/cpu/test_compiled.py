@@ -1,6 +1,5 @@
 """The compiled code: every instruction set, any place in memory and layout, and what happens without it."""
 
-import shutil
 import sys
 from functools import cache, partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from ...installation import needs_compiled_code
 from ...matrices import error, exact_gradient, exact_inverse_root, exact_root, random_like, spectrum, with_eigenvalues
 
 ROOT = Path(__file__).parents[3]
+FAILURE = compiled.LIBRARY.with_name("_roots_failure.txt")
 INSTRUCTIONS = {"avx512": "avx512vl", "avx2": "fma", "plain": None}
 
 
@@ -56,7 +56,7 @@ def forget():
 
 def test_the_installation_has_it():
     """Wherever it was built: without a compiler, or with one that failed, the build leaves a message instead."""
-    if compiled.LIBRARY.with_name("_roots_failure.txt").exists():
+    if FAILURE.exists():
         pytest.skip("it was built without a C compiler")
     assert compiled.unavailable_reason() is None
 
@@ -82,7 +82,7 @@ def compiled_for(tmp_path_factory):
 @pytest.fixture(params=INSTRUCTIONS)
 def instructions(request, library, compiled_for):
     """Every instruction set of this processor."""
-    if shutil.which("cc") is None:
+    if FAILURE.exists():
         pytest.skip("needs a C compiler")
     needed = INSTRUCTIONS[request.param]
     if needed is not None and needed not in flags():

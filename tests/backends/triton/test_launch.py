@@ -107,9 +107,9 @@ def test_a_sequence_of_launches_compiles_once_for_a_layout():
 
 
 @pytest.mark.parametrize(
-    ("n", "members", "launches"), [(100, 0, 8), (100, 12, 8), (200, 0, 12 + 14 + 2 * 16), (200, 12, 8)]
+    ("n", "programs", "launches"), [(100, 0, 8), (100, 12, 8), (200, 0, 12 + 14 + 2 * 16), (200, 12, 8)]
 )
-def test_later_launches_take_what_the_first_ones_did(n, members, launches, monkeypatch):
+def test_later_launches_take_what_the_first_ones_did(n, programs, launches, monkeypatch):
     """Past the dispatcher arguments are positional; nothing but a GPU would notice one that is missing or misplaced."""
     pytest.importorskip("triton")
     from matroot.backends.triton.tiled import fast_kernels, fast_launch, robust_launch
@@ -131,7 +131,7 @@ def test_later_launches_take_what_the_first_ones_did(n, members, launches, monke
 
             return call
 
-    monkeypatch.setattr(fast_launch, "programs_per_matrix", lambda *_: members)
+    monkeypatch.setattr(fast_launch, "programs_per_matrix", lambda *_: programs)
     for module in (fast_kernels, fast_launch, robust_launch):
         for name, kernel in [*vars(module).items()]:
             if name.endswith("_kernel"):

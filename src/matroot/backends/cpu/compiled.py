@@ -63,9 +63,10 @@ class Compiled(FusedBackend):
         return Evaluation(tuple([root for root in (S, R) if root is not None]))
 
     def solve(self, saved: Tensors, cotangents: Cotangents, ridge: float, gradient: Gradient, output: Output) -> Tensor:
-        dtype = torch.promote_types(saved[0].dtype, torch.float32)
-        S, R = (readable(T, dtype) for T in saved)
-        GS, GR = (None if G is None else G.resolve_neg().to(dtype) for G in by_kind(cotangents, output))
+        dtype = saved[0].dtype if saved[0].dtype in _REAL else torch.float32
+        S, R = readable(saved[0], dtype), readable(saved[1], dtype)
+        GS, GR = by_kind(cotangents, output)
+        GS, GR = _strided(GS, dtype), _strided(GR, dtype)
         X = torch.empty_like(S)
         work, threads = _workspace(S)
         count = _function("solve", dtype)(
@@ -126,6 +127,11 @@ def _workspace(A: Tensor) -> tuple[Tensor, int]:
 
 def _output(A: Tensor, asked: bool) -> Tensor | None:
     return torch.empty_like(A, memory_format=torch.contiguous_format) if asked else None
+
+
+def _strided(G: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+    """``readable``, but of any strides."""
+    return G if G is None or (G.dtype == dtype and not G.is_neg()) else G.resolve_neg().to(dtype)
 
 
 def _strides(A: Tensor | None) -> Any:

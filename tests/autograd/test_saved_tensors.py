@@ -5,11 +5,9 @@ import torch
 
 import matroot
 from matroot._autograd.ops import minimax_roots, smith_solve
-from matroot.backends.cpu.compiled import unavailable_reason
 
+from ..installation import needs_compiled_code
 from ..matrices import random_like, wishart
-
-compiled = pytest.mark.skipif(unavailable_reason() is not None, reason="needs compiled code")
 
 
 @pytest.mark.parametrize("method", ["auto", "eigen"])
@@ -43,7 +41,7 @@ def test_hooks_may_change_the_dtype():
     torch.testing.assert_close(found, expected)
 
 
-@compiled
+@needs_compiled_code
 def test_operators_take_any_layout():
     A, G = wishart(3, 6), random_like(wishart(3, 6))
     S, R = minimax_roots(A, 0.0)

@@ -108,13 +108,13 @@ def _roots_by_phase(A: Tensor, S: Tensor, R: Tensor, deferred: Tensor, table: Te
     for part in _parts(A):
         scratch, sums, matrix_stats = _memory(A[part], ROOTS_STATS.value)
         lower_tiles = len(scratch) * _tile_counts(n, _TILE)[0]
-        row = LaunchSequence(options, A.device, key)
+        sequence = LaunchSequence(options, A.device, key)
         arguments = (A[part], scratch, matrix_stats, deferred[part], n, *strides, ridge)
-        row.launch(kernels.fast_scale_kernel, lower_tiles, arguments)
+        sequence.launch(kernels.fast_scale_kernel, lower_tiles, arguments)
         arguments = (S[part], R[part], scratch, sums, matrix_stats, deferred[part], table, n)
         for phase in range(kernels.ROOTS_PHASES.value):
             programs = kernels.roots_tiles.fn(phase, lower_tiles)
-            row.launch(kernels.fast_roots_phase_kernel, programs, arguments, PHASE=phase)
+            sequence.launch(kernels.fast_roots_phase_kernel, programs, arguments, PHASE=phase)
 
 
 def _solve_by_phase(
@@ -130,15 +130,15 @@ def _solve_by_phase(
         S, R, GS, GR = (T[part] for T in inputs)
         scratch, sums, matrix_stats = _memory(out[part], GRADIENT_STATS.value)
         lower_tiles, all_tiles = (len(scratch) * count for count in _tile_counts(n, _TILE))
-        row = LaunchSequence(options, out.device, key)
-        row.launch(kernels.fast_norms_kernel, lower_tiles, (R, GS, GR, sums, n), **has_cotangent)
+        sequence = LaunchSequence(options, out.device, key)
+        sequence.launch(kernels.fast_norms_kernel, lower_tiles, (R, GS, GR, sums, n), **has_cotangent)
         arguments = (S, R, GS, GR, scratch, sums, matrix_stats, deferred[part], n)
-        row.launch(kernels.fast_precondition_kernel, lower_tiles, arguments, **has_cotangent)
+        sequence.launch(kernels.fast_precondition_kernel, lower_tiles, arguments, **has_cotangent)
         arguments = (GS, out[part], scratch, sums, matrix_stats, deferred[part], n, ridge)
         for phase in range(0 if has_cotangent["HAS_R"] else 2, kernels.GRADIENT_PHASES.value):
             programs = kernels.gradient_tiles.fn(phase, lower_tiles, all_tiles)
             for repetition in range(kernels.repetitions.fn(phase, MAX_STEPS.value, MAX_STEPS.value)):
-                row.launch(
+                sequence.launch(
                     kernels.fast_gradient_phase_kernel,
                     programs,
                     (*arguments, repetition),

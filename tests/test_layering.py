@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "src/matroot"
 
 # The lowest first. A module imports from its own layer and from those below.
 LAYERS = (
+    ("_files", "_terminal", "_page"),
     ("_tracing", "coefficients", "backends._base"),
     ("backends.torch_ops", "_counting"),
     ("methods", "gradients", "_registry"),
@@ -19,7 +20,7 @@ LAYERS = (
     ("_sharding", "_api", "_residual", "metrics"),
     ("nn",),
     ("matroot",),  # the package itself, as ``import matroot`` gives it
-    ("models",),
+    ("_environment", "models"),
     ("train", "style", "bench"),
     ("_cli", "__main__"),
 )

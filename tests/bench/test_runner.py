@@ -12,7 +12,8 @@ import torch
 from rich.console import Console
 
 import matroot
-from matroot.bench import environment, runner
+from matroot import _environment as environment
+from matroot.bench import runner
 from matroot.bench.cases import Case, Group, Outcome, Settings
 from matroot.bench.compare import compare
 from matroot.bench.format import read as checked

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import matroot
+from matroot._terminal import exit_status
 from matroot.bench import baselines, memory, problems, solver
-from matroot.bench.terminal import exit_status
 
 from ..matrices import error, exact_root, wishart
 

@@ -12,7 +12,7 @@ from rich.table import Table
 import matroot
 
 from .._dispatch import BACKENDS, context_of
-from ..bench.environment import environment
+from .._environment import environment
 from ..bench.text import shape
 
 SHAPES = ((1, 64), (64, 48), (10, 64), (16, 128), (256, 32), (4, 256), (256, 256), (1, 512), (10000, 64))

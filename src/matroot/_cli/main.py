@@ -8,8 +8,8 @@ from importlib import import_module
 from pathlib import Path
 
 from .. import __version__
+from .._terminal import exit_status
 from ..bench.suites import NAMES
-from ..bench.terminal import exit_status
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

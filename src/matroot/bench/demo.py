@@ -16,11 +16,11 @@ from torch import Tensor
 
 import matroot
 
+from .._terminal import exit_status
 from .baselines import EighRoot
 from .entries import SOLVERS
 from .formatting import scientific, three_digits
 from .problems import Function, covariances, relative_errors, symmetric, value_and_gradient
-from .terminal import exit_status
 from .timer import time_interleaved
 
 SECONDS = 20.0

@@ -5,6 +5,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from .._terminal import CommandError
+
 FORMAT = "matroot-bench 1"
 TIMES = ("median", "low", "high", "least")
 CURVES = {"scalar": ("z", "error"), "residuals": ("steps", "residual")}
@@ -14,7 +16,7 @@ REQUIRED = {"surroundings": ("date", "processor", "python", "torch", "matroot"),
 KINDS = {str: "a string", dict: "an object", list: "a list"}
 
 
-class ResultError(Exception):
+class ResultError(CommandError):
     """A result file that cannot be read, resumed or written; the message names file and field."""
 
 

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from .. import nn as layers
-from .environment import device_name
+from .._environment import device_name
+from .._terminal import exit_status
 from .formatting import three_digits
 from .results import save_program
-from .terminal import exit_status
 from .text import table
 from .timer import Work, milliseconds, milliseconds_of_both, one_line, time_in_graph, time_interleaved
 

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from .._environment import environment
+from .._files import write_whole
 from .cases import Record, Settings
-from .environment import environment
-from .files import write_whole
 from .format import FORMAT, ResultError, read
 
 SAME = ("processor", "cores", "threads", "device", "python", "torch", "matroot", "source")

@@ -16,6 +16,7 @@ from torch import Tensor
 
 import matroot
 
+from .._terminal import exit_status
 from .baselines import EighRoot, PaperRoot
 from .cases import rounded
 from .entries import SOLVERS
@@ -26,7 +27,6 @@ from .results import save_program
 from .suites.accuracy import CONDITIONS, errors, matrices, operations, spectra
 from .suites.batch import BATCHES
 from .suites.speed import QUICK, SHAPES
-from .terminal import exit_status
 from .text import shape, table
 from .timer import Work, milliseconds, time_interleaved
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import torch
 
-from ..environment import device_name
+from ..._environment import device_name
+from ..._terminal import exit_status
 from ..results import save_program
-from ..terminal import exit_status
 from . import __doc__ as description
 from .baselines import versions
 from .measure import BUDGET, QUICK, SHAPES, GpuRun, Result, Shape, measure_all

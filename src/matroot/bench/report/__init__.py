@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..files import write_whole
+from ..._files import write_whole
 from ..format import ResultError as ResultError
 from .page import page as page
 from .results import Results as Results

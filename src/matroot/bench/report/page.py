@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files as resources
 
+from ..._page import html_page
 from .figures import draw
 from .findings import Finding, suite_findings, summary
 from .results import Results, case_names, named, suites
@@ -28,12 +28,12 @@ def page(files: Sequence[Results]) -> str:
     anchors = Anchors(files, order)
     links = "".join(f'<li><a href="#{anchors.suites[s]}">{escape(section(s).title)}</a></li>' for s in order)
     body = "\n".join(_section(s, files, anchors) for s in order)
-    return (
-        f"{_head('; '.join(one.name for one in files))}<body>\n"
+    return html_page(
+        "; ".join(one.name for one in files),
         f"<header><h1>Matrix square roots, measured</h1>\n<p>{INTRODUCTION}</p></header>\n"
         f"<main>\n{_summary(files, anchors)}\n"
         f'<nav aria-label="Sections"><ul>{links}<li><a href="#machines">Machines and files</a></li></ul></nav>\n'
-        f"{body}\n{_machines(files)}\n</main>\n</body>\n</html>\n"
+        f"{body}\n{_machines(files)}\n</main>\n",
     )
 
 
@@ -50,16 +50,6 @@ class Anchors:
 
     def table(self, suite: str) -> str:
         return f"{self.suites[suite]}-table"
-
-
-def _head(title: str) -> str:
-    style = resources("matroot.bench.report").joinpath("style.css").read_text(encoding="utf-8")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>matroot: {escape(title)}</title>\n<style>\n{style}</style>\n</head>\n"
-    )
 
 
 def _summary(files: Sequence[Results], anchors: Anchors) -> str:

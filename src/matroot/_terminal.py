@@ -7,11 +7,13 @@ from contextlib import redirect_stdout
 from io import TextIOWrapper
 from typing import Any
 
-from .format import ResultError
+
+class CommandError(Exception):
+    """What is wrong with a command or with the files it names, for the person who wrote it; exit status 2."""
 
 
 def exit_status(program: Callable[[], int]) -> int:
-    """Run a program and return its exit status: 1 where standard output fails, 2 for a result file, 130 after Ctrl-C.
+    """Run a program and return its exit status: 1 where standard output fails, 2 for a CommandError, 130 after Ctrl-C.
 
     Characters that the encoding of the terminal lacks are written as escapes.
     """
@@ -31,7 +33,7 @@ def exit_status(program: Callable[[], int]) -> int:
         if not isinstance(failure.error, BrokenPipeError):
             print(f"cannot write to standard output: {failure.error.strerror}", file=sys.stderr)
         return 1
-    except ResultError as error:
+    except CommandError as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:

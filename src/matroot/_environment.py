@@ -14,7 +14,7 @@ import torch
 import matroot
 
 PACKAGE = Path(matroot.__file__).parent
-NOT_MEASURED = ("_cli", "bench/report")
+NOT_MEASURED = ("_cli", "_page", "bench/report")
 """Folders of the package that no result depends on."""
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import matroot
-from matroot.bench import environment
+from matroot import _environment as environment
 
 
 def test_machine_versions_and_code():

@@ -1,0 +1,3 @@
+"""The paper's networks."""
+
+from . import _torchvision as _torchvision

@@ -1,0 +1,1 @@
+"""Training runs of the paper's networks."""

@@ -1,0 +1,1 @@
+"""Data sets, where they are looked for, and batches of them."""

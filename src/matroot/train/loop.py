@@ -80,8 +80,9 @@ class Trainer:
                 sums = distributed.sum_over_ranks(step.totals.read(), self.ranks).tolist()
                 if sums[-1]:
                     raise self._nonfinite(epoch, int(sums[3]) // self.ranks.world)
-                loss, accuracy = sums[0] / sums[2], sums[1] / sums[2]
-                rate = sums[2] / (time.perf_counter() - start)
+                examples = max(sums[2], 1.0)  # float16 may have skipped all of them
+                loss, accuracy = sums[0] / examples, sums[1] / examples
+                rate = examples / (time.perf_counter() - start)
                 on_steps(index % READ_EVERY + 1, loss, accuracy, rate)
         seconds = time.perf_counter() - start
         return {

@@ -42,6 +42,10 @@ def create_optimizer(network: nn.Module, recipe: Recipe) -> Optimizer:
         fused=True,
         **options,
     )
+    if recipe.optimizer == "sgd":
+        for parameter in parameters_of(optimizer):
+            # As torch starts too, but for a first update that is left out: its buffer is never filled.
+            optimizer.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
     for group in optimizer.param_groups:
         group["lr"] = torch.tensor(recipe.lr * group["lr_factor"], dtype=torch.float32, device=device)
     return optimizer

@@ -32,14 +32,18 @@ class Totals:
         """1 from the step on that is the last of ``patience`` steps in a row that are not finite, else 0."""
 
     def add(self, logits: Tensor, targets: Tensor, loss: Tensor, gradient: Tensor) -> None:
-        """Count a step. gradient: a number that is not finite if the gradient is not."""
+        """Count a step; the examples of one that is not finite are left out.
+
+        gradient: a number that is not finite if the gradient is not.
+        """
         labels = targets.argmax(1) if targets.is_floating_point() else targets
         finite = torch.isfinite(loss) & torch.isfinite(gradient)
         self._streak.add_(1).mul_(~finite)
         self.stopped.copy_(torch.maximum(self.stopped, (self._streak >= self._patience).float()))
         correct = (logits.argmax(1) == labels).sum()
         size = torch.full_like(loss, len(labels))
-        self._sums.add_(torch.stack([loss * size, correct, size, 1 - self.stopped]))
+        counted = torch.where(finite, torch.stack([loss * size, correct, size]), 0)
+        self._sums.add_(torch.cat([counted, 1 - self.stopped[None]]))
 
     def start_epoch(self) -> None:
         """Start from zero."""

@@ -104,5 +104,5 @@ def test_a_folder_that_is_not_there_is_an_error(path):
 def test_recipes_differ_by_name(path):
     stored = {"lr": 0.1, "epochs": 3, "seed": 0}
     checkpoint.require_same_recipe(path, stored, dict(stored))
-    with pytest.raises(CheckpointError, match="epochs is 3 there and 4 here; lr is 0.1 there and 0.2 here"):
+    with pytest.raises(CheckpointError, match=r"epochs is 3 there and 4 here; lr is 0\.1 there and 0\.2 here"):
         checkpoint.require_same_recipe(path, stored, {"lr": 0.2, "epochs": 4, "seed": 0})

@@ -41,7 +41,10 @@ def test_networks_get_the_options_they_take(fields, options, calls):
 
 @pytest.mark.parametrize(
     ("fields", "words"),
-    [({"model": "resnet18_dbn", "drop_path": 0.1}, "drop_path"), ({"model": "so_vit_7", "published_init": True}, "init")],
+    [
+        ({"model": "resnet18_dbn", "drop_path": 0.1}, "drop_path"),
+        ({"model": "so_vit_7", "published_init": True}, "init"),
+    ],
 )
 def test_options_of_other_networks_are_errors(fields, words, calls):
     with pytest.raises(CommandError, match=words):

@@ -86,7 +86,9 @@ def test_a_run_stops_with_the_checkpoint_of_the_epoch_before(tmp_path, monkeypat
                 yield images, labels
 
     monkeypatch.setattr(data, "open_data", lambda *_: type(good)(Spoilt(), good.test, CLASSES, 2, None))
-    with pytest.raises(NonFiniteError, match=r"epoch 2, at step 2 of 4: the output of (stem|whiten) .* checkpoint is that of epoch 1"):
+    with pytest.raises(
+        NonFiniteError, match=r"epoch 2, at step 2 of 4: the output of (stem|whiten) .* checkpoint is that of epoch 1"
+    ):
         run.train(recipe, tmp_path, quiet=True)
     assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 1
     assert json.loads((tmp_path / "run.json").read_text())["result"] is None
@@ -94,7 +96,7 @@ def test_a_run_stops_with_the_checkpoint_of_the_epoch_before(tmp_path, monkeypat
 
 
 @pytest.mark.usefixtures("tiny")
-def test_a_rate_that_is_too_high_stops_a_run(tmp_path, monkeypatch):
+def test_a_run_that_is_never_finite_has_no_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr(models, "create", lambda *_, num_classes, **__: network_with(forward=True))
     with pytest.raises(NonFiniteError, match=r"epoch 1, at step 1 of 4: the output of block\.3 \(Bad\)"):
         run.train(tiny_recipe(), tmp_path, quiet=True)

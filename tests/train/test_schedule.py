@@ -37,9 +37,7 @@ def test_one_cycle_is_torchs(epochs, steps):
     if epochs * steps == 1:  # torch divides by zero there
         assert found == pytest.approx([0.1 / 25e4])
         return
-    scheduler = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, 0.1, total_steps=epochs * steps, cycle_momentum=False
-    )
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=epochs * steps, cycle_momentum=False)
     expected = []
     for _ in found:
         expected.append(scheduler.get_last_lr()[0])

@@ -1,16 +1,14 @@
 """Networks, data and recipes that train in a blink."""
 
-import random
 from dataclasses import dataclass
-from multiprocessing import get_context
-from pathlib import Path
 
 import torch
+from safetensors.torch import save_file
 from torch import nn
 
 from matroot import models
 from matroot.nn import DecorrelatedBatchNorm2d
-from matroot.train import data, run
+from matroot.train import data
 from matroot.train.data.batches import Data
 from matroot.train.recipe import Recipe
 
@@ -104,4 +102,4 @@ def _set_preset(network, preset):
 
 
 def _save(network, path):
-    torch.save(network.state_dict(), path)
+    save_file(network.state_dict(), path)

@@ -54,10 +54,14 @@ def set_preset(model: nn.Module, preset: str) -> None:
     """Change method and gradient of every root of a network, in place; weights and statistics stay.
 
     ValueError, and no change, for an unknown preset, for ``baseline``, which is another network, for a network
-    without roots, and for a preset that has not the root of one of its layers.
+    without roots, and for a preset that has not the root of one of its layers. A network that has other parameters
+    for some presets says so in a method ``require_preset``.
     """
     if is_baseline(preset):
         raise ValueError("the baseline is a network without roots: build it with preset='baseline'")
+    require = getattr(model, "require_preset", None)
+    if require is not None:
+        require(preset)
     options = root_options(preset)
     method, gradient = options.get("method", "auto"), options.get("gradient")
     layers = [layer for layer in model.modules() if hasattr(layer, "method") and hasattr(layer, "gradient")]

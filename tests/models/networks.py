@@ -17,10 +17,10 @@ class Reduced:
     """Of ``models.create``."""
     example: tuple[int, ...]
     """Shape of one input."""
-    steps: int
-    """In which it learns 32 examples."""
+    steps: int | None = None
+    """In which it learns 32 examples at a rate of 1e-2; None: tests of its own say so."""
     without: tuple[str, ...] = ()
-    """Presets that the network cannot have."""
+    """Presets that the network cannot have, or for which it has layers of its own."""
 
     @property
     def presets(self) -> list[str]:

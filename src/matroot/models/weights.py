@@ -37,7 +37,10 @@ def save(model: nn.Module, path: Path | str) -> None:
     if other:
         raise WeightsError(f"weights are saved in float32; this network has {_listed(other)}: call model.float() first")
     # A copy each: safetensors takes no tensors that share memory, nor any layout but rows.
-    tensors = {name: torch.empty(tensor.shape, dtype=tensor.dtype).copy_(tensor) for name, tensor in state.items()}
+    tensors = {
+        name: torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu").copy_(tensor)
+        for name, tensor in state.items()
+    }
     data = to_bytes(tensors, {"format": FORMAT, "arguments": json.dumps(arguments)})
     try:
         write_whole(Path(path), data)
@@ -46,7 +49,7 @@ def save(model: nn.Module, path: Path | str) -> None:
 
 
 def load(path: Path | str) -> nn.Module:
-    """The network of a file that :func:`save` wrote, on the CPU, in training mode.
+    """The network of a file that :func:`save` wrote, on the default device, in training mode.
 
     WeightsError, saying what was expected, if there is no such file, or it is not one of these.
     """

@@ -77,6 +77,14 @@ def test_small_images_have_8_tokens_a_side(size, patch, side):
     assert model.tokens(images(1, 3, size, size)).shape == (1, side**2, 64)
 
 
+def test_small_patches_halve_late():
+    """What is nearest to the image keeps its size first."""
+    for patch, strides in ((16, [2, 2, 2]), (8, [2, 2, 2]), (4, [1, 2, 2]), (2, [1, 1, 2]), (1, [1, 1, 1])):
+        tokens = small(patch=patch).tokens
+        assert isinstance(tokens.pool, nn.MaxPool2d) == (patch == 16)
+        assert [block.conv2.stride[0] for block in tokens.blocks] == strides
+
+
 @pytest.mark.parametrize("patch", [1, 2, 4, 8, 16])
 def test_positions_fit_any_image_size(patch):
     """Also one that is no multiple of the patch."""
@@ -184,52 +192,6 @@ def test_baseline_sees_the_class_token_alone():
     torch.testing.assert_close(model.forward_head(tokens), model.head.first_order(tokens[:, 0]))
 
 
-def power_pool(iterations=1):
-    torch.manual_seed(0)
-    return LearnedPowerPool(6, None, iterations=iterations).double()
-
-
-def test_power_step_is_its_published_form():
-    """The root of the pair it finds, and the rest divided by it."""
-    pool, x = power_pool(), images(3, 6, 20).double()
-    x[:, 0] *= 5  # one direction dominates the mean eigenvalue
-    found = matroot.nn.untriangle(pool(x))
-    for one, X in zip(found, x, strict=True):
-        A = torch.cov(X, correction=0)
-        u = A @ pool.start / (A @ pool.start).norm()
-        s = u @ A @ u
-        expected = s.sqrt() * u.outer(u) + (A - s * u.outer(u)) / s.sqrt()
-        torch.testing.assert_close(one, expected, rtol=1e-12, atol=1e-12)
-
-
-def test_power_steps_converge_to_the_dominant_eigenvalue():
-    pool, x = power_pool(iterations=100), images(3, 6, 20).double()
-    x[:, 0] *= 5
-    A = matroot.nn.covariance(x)
-    expected = A / torch.linalg.eigvalsh(A)[:, -1:, None].sqrt()
-    torch.testing.assert_close(matroot.nn.untriangle(pool(x)), expected, rtol=1e-10, atol=1e-10)
-
-
-def test_power_step_has_gradients_in_its_vector_too():
-    pool, x = power_pool(), images(2, 6, 20).double()
-    x[:, 0] *= 5
-
-    def pooled(x, start):
-        return torch.func.functional_call(pool, {"start": start}, x)
-
-    assert torch.autograd.gradcheck(pooled, (x.requires_grad_(), pool.start))
-    assert torch.autograd.grad(pooled(x, pool.start).sum(), pool.start)[0].abs().max() > 1e-6
-
-
-def test_power_step_of_a_zero_covariance():
-    pool, x = power_pool(), torch.ones(2, 6, 20, dtype=torch.float64, requires_grad=True)
-    found = pool(x)
-    found.sum().backward()
-    assert not found.any()
-    assert not x.grad.any()
-    assert not pool.start.grad.any()
-
-
 # --- presets, training ----------------------------------------------------------------------------
 
 
@@ -310,6 +272,8 @@ def test_refuses():
         small()(torch.zeros(2, 3, 16, 20))
     with pytest.raises(ValueError, match="patch must be one of 1, 2, 4, 8, 16; got 3"):
         small(patch=3)
+    with pytest.raises(ValueError, match="baseline"):
+        small(preset="baseline", method="pade")
     with pytest.raises(ValueError, match="width must be a multiple of 64, the width of a head; got 96"):
         small(width=96)
 

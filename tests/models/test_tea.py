@@ -127,6 +127,11 @@ def test_pools():
         small(pool="frames")
 
 
+def test_baseline_has_no_method():
+    with pytest.raises(ValueError, match="baseline"):
+        small(preset="baseline", method="pade")
+
+
 def test_baseline_is_the_mean_over_frames_and_positions():
     model, x = small(preset="baseline").eval(), clips(2, 3, 3, 32, 32)
     expected = model.classifier(model.forward_features(x).mean((1, 3, 4)))

@@ -144,6 +144,8 @@ def _builder(name: str, size: Size) -> Callable[..., SoViT]:
     drop_path: probability that an image skips a branch of the last block; it grows linearly from 0 in the first.
     width, depth, reduce_to, stem_width: features of a token, blocks, features in the covariance, channels of the first
         convolution.
+
+    ValueError for an unknown preset or patch, and for a baseline or ``pi`` with a method or gradient.
     """
     return recorded(build)
 

@@ -18,9 +18,8 @@ class ConvolutionalTokens(nn.Module):
 
     width: features of a token.
     in_channels: C.
-    patch: pixels of an image's side for each token. Published is 16; for 8, 4, 2 and 1 that many fewer layers halve the
-        map, those nearest to the image first, as there is less to be thrown away in small images: 8 leaves the
-        max-pool out, 4 makes the first bottleneck keep the size too.
+    patch: pixels of an image's side for each token. Published is 16. Less for small images: 8 has no max-pool, with 4
+        the first bottleneck keeps the size of the map too, with 2 the second, with 1 all three.
     stem_width: channels of the first convolution; bottlenecks have these within and four times as many outside.
 
     N is ceil(H/patch) ceil(W/patch), row by row. ValueError for another patch.

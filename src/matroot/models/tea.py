@@ -153,17 +153,17 @@ def tea50_tcp(
     pool: ``video`` for one covariance over the video, ``window`` for those of a sliding window of frames.
     width, depths, reduce_to: channels of the stem, blocks of the stages, channels before the covariance.
     dropout: probability, before the classifier.
+
+    ValueError for an unknown preset or pool, and for a baseline with a method or gradient.
     """
+    root = root_options(preset, method, gradient)
     channels = EXPANSION * width * 2 ** (len(STRIDES) - 1)
     if is_baseline(preset):
         pooling = AveragePool(channels)
+    elif pool == "video":
+        pooling = AttentivePool(channels, reduce_to, CovariancePool(reduce_to[-1], None, dims=3, **root))
+    elif pool == "window":
+        pooling = AttentivePool(channels, reduce_to, TemporalCovariancePool(**root))
     else:
-        root = root_options(preset, method, gradient)
-        if pool == "video":
-            covariance = CovariancePool(reduce_to[-1], None, dims=3, **root)
-        elif pool == "window":
-            covariance = TemporalCovariancePool(**root)
-        else:
-            raise ValueError(f"unknown pool {pool!r}; valid names are video, window")
-        pooling = AttentivePool(channels, reduce_to, covariance)
+        raise ValueError(f"unknown pool {pool!r}; valid names are video, window")
     return TEAResNet(51 if num_classes is None else num_classes, pooling, in_channels, width, depths, dropout)

@@ -37,15 +37,15 @@ def resize(images: Tensor, size: int) -> Tensor:
     return functional.interpolate(images, size=(size, size), mode="bilinear", align_corners=False, antialias=True)
 
 
-def erase(images: Tensor, rectangles: Tensor) -> Tensor:
-    """Images (B, ..., H, W) with 0, the mean colour, inside rectangles (B, 4)."""
+def erase_(images: Tensor, rectangles: Tensor) -> Tensor:
+    """Set images (B, ..., H, W) to 0, the mean colour, inside rectangles (B, 4), and return them."""
     top, left, heights, widths = rectangles[:, :, None].unbind(1)
     row = torch.arange(images.shape[-2], device=images.device)
     column = torch.arange(images.shape[-1], device=images.device)
     inside_rows = (row >= top) & (row < top + heights)
     inside_columns = (column >= left) & (column < left + widths)
     inside = inside_rows[:, :, None] & inside_columns[:, None, :]
-    return images.masked_fill(inside.view(len(images), *(1,) * (images.ndim - 3), *inside.shape[1:]), 0.0)
+    return images.masked_fill_(inside.view(len(images), *(1,) * (images.ndim - 3), *inside.shape[1:]), 0.0)
 
 
 class Normalise:
@@ -58,7 +58,7 @@ class Normalise:
 
     def __call__(self, images: Tensor) -> Tensor:
         """(..., C, H, W) in the same memory format."""
-        return torch.addcmul(self._shift, images.float(), self._scale)
+        return images.float().mul(self._scale).add_(self._shift)
 
 
 def memory_format(images: Tensor, channels_last: bool) -> Tensor:

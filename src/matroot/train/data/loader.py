@@ -9,7 +9,7 @@ from PIL import Image
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from .augment import Normalise, erase, memory_format
+from .augment import Normalise, erase_, memory_format
 from .errors import DataError
 from .order import Order
 from .seeding import generator_for
@@ -119,7 +119,7 @@ class Loader:
                 raise batch
             images, labels, rectangles = (part.to(self._device, non_blocking=True) for part in batch)
             images = self._normalise(memory_format(images, self._channels_last))
-            yield erase(images, rectangles), labels
+            yield erase_(images, rectangles), labels
 
 
 def _collate(examples: list[tuple[Tensor, Tensor, Tensor] | DataError]) -> tuple[Tensor, ...] | DataError:

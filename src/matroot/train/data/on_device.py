@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ..recipe import Augment
-from .augment import Normalise, crop, crop_indices, erase, memory_format, resize, resized_crop
+from .augment import Normalise, crop, crop_indices, erase_, memory_format, resize, resized_crop
 from .geometry import padding, with_margin
 from .order import Order
 from .seeding import generator_for
@@ -122,7 +122,7 @@ class OnDevice:
         if self._frames is not None:
             images = images.unflatten(1, (self._frames, -1))
         images = self._normalise(memory_format(images, self._channels_last))
-        return images if part.rectangles is None else erase(images, part.rectangles)
+        return images if part.rectangles is None else erase_(images, part.rectangles)
 
 
 def shrink(split: InMemory, image_size: int) -> InMemory:

@@ -50,19 +50,22 @@ def run(arguments: Sequence[str]) -> int:
     if "--list" in arguments:
         show_recipes()
         return 0
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if arguments and arguments[0] in ("-h", "--help"):
         print(USAGE)
-        return 0 if arguments else 2
-    if arguments[0].startswith("-"):
-        raise CommandError(f"{USAGE}\n\nthe recipe comes first, got {arguments[0]}")
-    call = parse("matroot train", arguments, TrainOptions())
-    options = call.options
-    if options.graph and options.no_graph:
-        raise CommandError("--graph and --no-graph exclude each other")
-    # With torch, the networks and the data, which --help does without.
+        return 0
+    if not arguments or arguments[0].startswith("-"):
+        raise CommandError(f"{USAGE}\n\nthe recipe comes first" + (f", got {arguments[0]}" if arguments else ""))
+    _train(parse("matroot train", arguments, TrainOptions()))
+    return 0
+
+
+def _train(call: Call[TrainOptions]) -> None:
+    # They import torch, the networks and the data, which --help does without.
     from ..train.checks import check
     from ..train.run import train
 
+    options = call.options
+    _check_options(options)
     check(call.recipe)
     out = options.out or default_out(call.name, call.recipe)
     if not options.quiet:
@@ -78,7 +81,15 @@ def run(arguments: Sequence[str]) -> int:
         stop_after=options.stop_after,
         graph=options.graph or (False if options.no_graph else None),
     )
-    return 0
+
+
+def _check_options(options: TrainOptions) -> None:
+    if options.graph and options.no_graph:
+        raise CommandError("--graph and --no-graph exclude each other")
+    if options.workers < 0:
+        raise CommandError(f"--workers must be at least 0, got {options.workers}")
+    if options.stop_after is not None and options.stop_after < 1:
+        raise CommandError(f"--stop-after must be at least 1, got {options.stop_after}")
 
 
 def default_out(name: str, recipe: Recipe) -> Path:
@@ -109,7 +120,7 @@ def show_recipes(console: Console | None = None) -> None:
 
 def _announce(call: Call[TrainOptions], out: Path) -> None:
     """Print what is about to run, and the paper's figure for it."""
-    from ..train.paper import published
+    from ..train.paper import nearest_column, published
 
     recipe = call.recipe
     print(f"{call.name}, variant {call.variant}: {recipe.model} on {recipe.dataset}, preset {recipe.preset}")
@@ -118,5 +129,6 @@ def _announce(call: Call[TrainOptions], out: Path) -> None:
         print(f"changed from the variant: {', '.join(map(str, changed))}")
     cell = published(call.name, recipe.model, recipe.dataset, recipe.preset)
     if cell is not None:
-        print(f"in the paper: {cell}")
+        column = nearest_column(call.name, recipe.model, recipe.dataset)
+        print(f"in the paper: {cell.value:.2f} % {column.measure}, {column.title}")
     print(f"run folder: {out}")

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +16,7 @@ from matroot._cli import train as command
 from matroot._terminal import CommandError
 from matroot.models import list_models
 from matroot.train.data import list_datasets
+from matroot.train.recipe import Recipe
 from matroot.train.recipes import RECIPES
 
 DIGITS = RECIPES["dbn"]["digits"]
@@ -43,9 +44,15 @@ def test_without_options_digits_are_trained(runs):
     run = trained(runs, "dbn")
     assert run.recipe == DIGITS
     assert run.out == Path("runs/dbn-digits-resnet18_dbn-default-seed0")
-    assert run.options == dict(
-        data=None, device=None, resume=False, workers=2, quiet=False, stop_after=None, graph=None
-    )  # fmt: skip
+    assert run.options == {
+        "data": None,
+        "device": None,
+        "resume": False,
+        "workers": 2,
+        "quiet": False,
+        "stop_after": None,
+        "graph": None,
+    }
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -79,9 +86,15 @@ def test_options_of_the_run(runs, tmp_path):
     flags = "--data d --out o --resume --device cuda:1 --workers 5 --stop-after 2 --quiet --no-graph"
     run = trained(runs, "dbn", *flags.split())
     assert (run.recipe, run.out) == (DIGITS, Path("o"))
-    assert run.options == dict(
-        data=Path("d"), device="cuda:1", resume=True, workers=5, quiet=True, stop_after=2, graph=False
-    )
+    assert run.options == {
+        "data": Path("d"),
+        "device": "cuda:1",
+        "resume": True,
+        "workers": 5,
+        "quiet": True,
+        "stop_after": 2,
+        "graph": False,
+    }
     assert trained(runs, "dbn", "--graph").options["graph"] is True
 
 
@@ -152,16 +165,27 @@ def test_wrong_flags_name_what_is_meant(arguments, words, runs, capsys):
     assert not runs
 
 
-def test_help_has_the_values_of_the_variant(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
+def help_of(capsys, *arguments):
+    """The words of a help page, without its boxes."""
     with pytest.raises(SystemExit) as stopped:
-        main.main(["train", "dbn", "--help", "--variant", "published"])
+        main.main(["train", *arguments, "--help"])
     assert stopped.value.code == 0
-    text = " ".join(re.sub("│", " ", capsys.readouterr().out).split())
+    return " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
+def test_help_has_the_values_of_the_variant(capsys):
+    text = help_of(capsys, "dbn", "--variant", "published")
     assert "usage: matroot train dbn" in text
     for words in ("--batch-size INT", "(default: 350)", "(default: 100 200 300)", "--no-channels-last", "--resume"):
         assert words in text
     assert "--no-resume" not in text
+
+
+def test_help_describes_every_option(capsys):
+    text = help_of(capsys, "gcp")
+    for option in (*fields(Recipe), *fields(command.TrainOptions)):
+        assert f"--{option.name.replace('_', '-')}" in text
+    assert not re.findall(r"(?:[A-Z]{3,}|[}\]]|--[\w-]+) \(default", text)
 
 
 @pytest.mark.parametrize(("arguments", "status"), [([], 2), (["--help"], 0), (["-h"], 0)])

@@ -1,13 +1,12 @@
 """Config files: the same fields, the same types, and messages that name what is wrong where."""
 
 import json
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 
 import pytest
 
 from matroot._terminal import CommandError
 from matroot.train.config import differences, load_config
-from matroot.train.recipe import Recipe
 from matroot.train.recipes import RECIPES
 
 BASE = RECIPES["gcp"]["published"]
@@ -103,12 +102,3 @@ def test_differences_are_in_the_order_of_fields():
         "clip_norm None (was 5.0)",
     ]
     assert differences(BASE, BASE) == []
-
-
-def test_every_field_has_a_description():
-    """The command line is made from them."""
-    import tyro
-
-    text = tyro.extras.get_parser(Recipe).format_help()
-    assert all(field.name.replace("_", "-") in text for field in fields(Recipe))
-    assert "│                       (default" not in text

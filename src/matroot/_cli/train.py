@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -105,17 +104,24 @@ def show_recipes(console: Console | None = None) -> None:
 
     console = console or Console()
     for name, variants in RECIPES.items():
-        table = Table("variant", "data set", "network", box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
-        table.title = f"[bold]matroot train {name}[/bold]: {TITLES[name]}"
-        for column in ("pixels", "epochs", "batch"):
-            table.add_column(column, justify="right")
-        for k, (variant, recipe) in enumerate(variants.items()):
-            numbers = (recipe.image_size, recipe.epochs, recipe.batch_size)
-            table.add_row(variant + " *" * (not k), recipe.dataset, recipe.model, *map(str, numbers))
-        console.print(table)
-    console.print("* without --variant", "", style="dim")
+        console.print(f"[bold]matroot train {name}[/bold]  {TITLES[name]}", highlight=False)
+        console.print(_variants(variants))
+    console.print("* without --variant\n", style="dim")
     for title, names in (("networks", list_models()), ("data sets", list_datasets()), ("presets", PRESETS)):
-        console.print(f"[bold]{title}[/bold]: {', '.join(names)}", highlight=False)
+        console.print(f"[bold]{title}[/bold]  {', '.join(names)}", highlight=False)
+
+
+def _variants(variants: dict[str, Recipe]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column, width in (("  variant", 22), ("data set", 14), ("network", 12)):
+        table.add_column(column, min_width=width)
+    for column in ("pixels", "epochs", "batch"):
+        table.add_column(column, justify="right")
+    for k, (variant, recipe) in enumerate(variants.items()):
+        numbers = map(str, (recipe.image_size, recipe.epochs, recipe.batch_size))
+        table.add_row(f"{' ' if k else '*'} {variant}", recipe.dataset, recipe.model, *numbers)
+    table.add_row()
+    return table
 
 
 def _announce(call: Call[TrainOptions], out: Path) -> None:

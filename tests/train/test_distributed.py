@@ -65,22 +65,19 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """The parts of So-ViT that matter to sharding: a stem with a norm, blocks, and the second-order head."""
+    """The parts of So-ViT that matter to sharding: a stem with a norm, an encoder, and the second-order head."""
 
     def __init__(self):
         torch.manual_seed(0)
         super().__init__()
         # A bias before a norm has gradient zero, and Adam divides its rounding by its rounding.
         self.stem = nn.Sequential(nn.Conv2d(3, 8, 1, bias=False), nn.BatchNorm2d(8))
-        self.blocks = nn.ModuleList([Block(), Block()])
+        self.encoder = nn.Sequential(Block(), Block())
         self.head = SecondOrderHead(8, 5, reduce_to=4)
         self.double()
 
     def forward(self, images):
-        tokens = self.stem(images).flatten(2).mT
-        for block in self.blocks:
-            tokens = block(tokens)
-        return self.head(tokens)
+        return self.head(self.encoder(self.stem(images).flatten(2).mT))
 
 
 def optimiser(model, kind):

@@ -97,17 +97,17 @@ def parallel(model: nn.Module, recipe: Recipe, ranks: Ranks, fsdp: bool = False)
     """A network whose gradients are averaged over all processes, starting from the weights of the main one.
 
     model: on the device, with synchronised statistics: buffers are not exchanged.
-    fsdp: shard parameters, gradients and the optimiser's state: every block of a transformer by itself, what is left
-        together. Parameters are whole and in their own dtype wherever they are computed with, so the covariance root
-        sees ordinary float32 tensors. CommandError for a network without ``blocks``.
+    fsdp: shard parameters, gradients and the optimiser's state: every block of a transformer's encoder by itself, what
+        is left together. Parameters are whole and in their own dtype wherever they are computed with, so the covariance
+        root sees ordinary float32 tensors. CommandError for a network without ``encoder``, a Sequential of blocks.
 
     Make the optimiser of the parameters of what is returned.
     """
     if ranks.world == 1:
         return model
-    blocks = getattr(model, "blocks", ())
-    if fsdp and not isinstance(blocks, nn.ModuleList | nn.Sequential):
-        raise CommandError(f"FSDP is for the So-ViT networks, whose blocks it shards; {recipe.model} has none")
+    blocks = getattr(model, "encoder", ())
+    if fsdp and not isinstance(blocks, nn.Sequential):
+        raise CommandError(f"FSDP shards the encoder of the So-ViT networks; {recipe.model} has none")
     for tensor in itertools.chain(model.parameters(), model.buffers()):
         dist.broadcast(tensor.detach(), 0)
     if fsdp:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
 
 class Average:
@@ -16,7 +17,7 @@ class Average:
 
     def __init__(self, network: nn.Module, decay: float) -> None:
         self.decay = decay
-        tensors = [tensor.detach() for tensor in (*network.parameters(), *network.buffers())]
+        tensors = [_own_part(tensor.detach()) for tensor in (*network.parameters(), *network.buffers())]
         self._floats = [tensor for tensor in tensors if tensor.is_floating_point()]
         self._integers = [tensor for tensor in tensors if not tensor.is_floating_point()]
         self._mean_floats = [tensor.clone() for tensor in self._floats]
@@ -42,6 +43,11 @@ class Average:
             yield
         finally:
             _copy(own, network)
+
+
+def _own_part(tensor: Tensor) -> Tensor:
+    """What this process has of a sharded tensor, in the same memory."""
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 @torch.no_grad()

@@ -45,7 +45,7 @@ def places(data: Path | None) -> list[Place]:
         found.append(Place(data, "--data"))
     if named := os.environ.get("MATROOT_DATA"):
         found.append(Place(Path(named), "MATROOT_DATA"))
-    found.append(Place(Path("data"), "the folder data"))
+    found.append(Place(Path("data"), "working folder"))
     found.append(Place(Path(torch.hub.get_dir()).parent / "data", "torch's cache"))
     return found
 

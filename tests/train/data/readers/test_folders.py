@@ -69,6 +69,7 @@ def test_folders_of_frames(tmp_path):
 @pytest.mark.parametrize(("spoil", "message"), [
     (lambda root: (root / "train/c").mkdir(), r"train/c: expected folders of frames, found none"),
     (lambda root: (root / "train/c/clip").mkdir(parents=True), r"val: no folder c;"),
+    (lambda root: [(root / "val").rename(root / "old"), write(root / "val", b"")], r"val: is a file, expected"),
     (lambda root: [(root / "val/a").rename(root / "a"), (root / "val/b").rename(root / "b")],
      r"val: expected a folder for every class, found none"),
 ])  # fmt: skip

@@ -12,7 +12,7 @@ class Batches(Protocol):
 
     The batches of an epoch depend on seed and epoch alone: not on what was read before, not on the number of workers,
     and the batches of all processes together are those of a single one. Process r of w has the r-th of w equal
-    parts of every batch.
+    parts of every batch for training. Every process has the same number of steps.
     """
 
     def __len__(self) -> int:
@@ -30,8 +30,10 @@ class Data:
 
     train: Batches
     test: Batches
-    """Without augmentation, every example once, in order; the last batch may be smaller."""
+    """Without augmentation, every example once, in order; batches and the parts of processes differ by one at most."""
     num_classes: int
     channels: int
     stand_in: str | None
     """What a small set stands in for, as a sentence to print beside every figure; None for the published set."""
+    source: str = ""
+    """Where it was found, to be shown."""

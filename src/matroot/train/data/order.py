@@ -1,0 +1,57 @@
+"""Which examples a process has at each step of an epoch."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .errors import DataError
+
+
+@dataclass(frozen=True)
+class Order:
+    """Positions of one process in the order of all examples, step by step."""
+
+    examples: int
+    parts: tuple[slice, ...]
+    shuffled: bool
+
+    def permutation(self, generator: torch.Generator) -> Tensor:
+        """Examples in the order of an epoch, int64 (N,); the same in every process."""
+        if self.shuffled:
+            return torch.randperm(self.examples, generator=generator)
+        return torch.arange(self.examples)
+
+
+def training_order(examples: int, batch_size: int, rank: int = 0, world: int = 1) -> Order:
+    """Shuffled batches of which each process has an equal part; examples that fill no batch are left out.
+
+    A set smaller than one batch is one batch, less what cannot be divided equally. DataError if ``batch_size`` cannot
+    be, or if there are fewer examples than processes.
+    """
+    if batch_size % world:
+        raise DataError(f"a batch of {batch_size} cannot be divided equally among {world} processes")
+    own = min(batch_size, examples) // world
+    _require_one_each(own, examples, world, "training")
+    steps = max(examples // batch_size, 1)
+    starts = (step * own * world + rank * own for step in range(steps))
+    return Order(examples, tuple(slice(start, start + own) for start in starts), shuffled=True)
+
+
+def evaluation_order(examples: int, batch_size: int, rank: int = 0, world: int = 1) -> Order:
+    """Every example once, in order, in the fewest batches; batches and parts of them differ by one example at most.
+
+    All processes have the same number of steps. DataError if there are fewer examples than processes.
+    """
+    _require_one_each(examples // world, examples, world, "test")
+    steps = min(-(-examples // batch_size), examples // world)
+    bounds = [examples * part // (steps * world) for part in range(steps * world + 1)]
+    own = range(rank, steps * world, world)
+    return Order(examples, tuple(slice(bounds[part], bounds[part + 1]) for part in own), shuffled=False)
+
+
+def _require_one_each(own: int, examples: int, world: int, split: str) -> None:
+    if own == 0:
+        raise DataError(
+            f"the {split} split has {examples} examples, expected one at least for each of {world} processes"
+        )

@@ -1,0 +1,1 @@
+"""One file for each form in which data is kept."""

@@ -28,7 +28,7 @@ from matroot.train.distributed import (
 )
 from matroot.train.recipe import Recipe
 
-from .ranks import PATIENCE, as_torchrun
+from .ranks import PATIENCE, on_ranks
 
 CPU = torch.device("cpu")
 ALONE = Ranks(0, 1, 0, CPU)
@@ -180,7 +180,7 @@ def _every_property(ranks):
 
 
 def test_processes_together_are_one():
-    as_torchrun(_every_property, 2)
+    on_ranks(_every_property, 2)
 
 
 def _fail_on_one(ranks, noticed):
@@ -201,7 +201,7 @@ def test_a_process_that_fails_ends_the_others(tmp_path):
     """A process that waits for a failed one sees it leave, without a timeout; one that does not wait is ended."""
     began = time.monotonic()
     with pytest.raises(torch.multiprocessing.ProcessRaisedException, match="a step that fails"):
-        as_torchrun(_fail_on_one, 2, tmp_path / "noticed")
+        on_ranks(_fail_on_one, 2, tmp_path / "noticed")
     assert time.monotonic() - began < PATIENCE.total_seconds() / 2
 
 

@@ -112,8 +112,9 @@ def parallel(model: nn.Module, recipe: Recipe, ranks: Ranks, fsdp: bool = False)
         dist.broadcast(tensor.detach(), 0)
     if fsdp:
         mesh = dist.init_device_mesh(ranks.device.type, (ranks.world,))
+        # The whole network too: after an evaluation it would keep copies of weights that may change before the next.
         for module in (*blocks, model):
-            fully_shard(module, mesh=mesh)
+            fully_shard(module, mesh=mesh, reshard_after_forward=True)
         return model
     devices = [ranks.device] if ranks.device.type == "cuda" else None
     options: dict[str, Any] = {_EXCHANGE_BUFFERS: False, "gradient_as_bucket_view": True}

@@ -21,7 +21,9 @@ def split(count=40, side=16, frames=None):
     return InMemory(pixels, torch.arange(count))
 
 
-def batches(data, augment="crop-flip", size=16, batch_size=8, rank=0, world=1, seed=0, channels_last=False, erasing=0.0):
+def batches(
+    data, augment="crop-flip", size=16, batch_size=8, rank=0, world=1, seed=0, channels_last=False, erasing=0.0
+):
     order = training_order(len(data), batch_size, rank, world)
     return OnDevice(data, order, Augmentation(augment, size, erasing), RAW, CPU, seed, channels_last)
 

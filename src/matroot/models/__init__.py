@@ -1,3 +1,20 @@
 """The paper's networks."""
 
-from . import _torchvision as _torchvision
+from importlib.util import find_spec as _find_spec
+
+from . import _torchvision as _torchvision  # before all that imports torchvision
+from ._presets import preset_names as preset_names
+from ._presets import set_preset as set_preset
+from ._registry import create as create
+from ._registry import list_models as list_models
+from .resnet_dbn import resnet18_dbn as resnet18_dbn
+from .resnet_dbn import resnet50_dbn as resnet50_dbn
+from .resnet_gcp import resnet18_gcp as resnet18_gcp
+from .resnet_gcp import resnet50_gcp as resnet50_gcp
+from .weights import WeightsError as WeightsError
+from .weights import load as load
+from .weights import load_weights as load_weights
+from .weights import save as save
+
+if _find_spec("timm") is not None:
+    from . import _timm as _timm

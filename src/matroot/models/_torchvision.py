@@ -15,7 +15,7 @@ DESCRIBED = ("nms", "qnms")
 def ensure_importable() -> None:
     """Make ``import torchvision`` work; ImportError where it is not installed, or fails for another reason."""
     try:
-        import torchvision  # noqa: F401
+        import torchvision
     except RuntimeError as error:
         if "torchvision::nms" not in str(error):
             raise ImportError(f"torchvision cannot be imported: {error}") from error

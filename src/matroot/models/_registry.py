@@ -1,0 +1,107 @@
+"""Names -> networks."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from torch import nn
+
+from ..gradients import Gradient
+from ..methods import Method
+from .resnet_dbn import resnet18_dbn, resnet50_dbn
+from .resnet_gcp import resnet18_gcp, resnet50_gcp
+
+
+@dataclass(frozen=True)
+class Images:
+    """What a network's images are in the published runs: their size, and the mean and deviation of its channels."""
+
+    size: int
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+
+
+CIFAR = Images(32, (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010))
+IMAGENET = Images(224, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+
+
+@dataclass(frozen=True)
+class Network:
+    """A builder, and what is known of its networks before they are built."""
+
+    build: Callable[..., nn.Module]
+    images: Images
+    classifier: tuple[str, ...] = ("fc",)
+    """Names of the layers that ``reset_classifier`` replaces."""
+    first_conv: str = "conv1"
+
+    @property
+    def name(self) -> str:
+        return self.build.__name__
+
+    @property
+    def num_classes(self) -> int:
+        """Of the published run: the builder's default."""
+        return inspect.signature(self.build).parameters["num_classes"].default
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Keywords of this network beside those of :func:`create`."""
+        return tuple(p for p in inspect.signature(self.build).parameters if p not in _COMMON)
+
+
+_COMMON = ("num_classes", "preset", "method", "gradient")
+
+NETWORKS: dict[str, Network] = {
+    network.name: network
+    for network in (
+        Network(resnet18_dbn, CIFAR),
+        Network(resnet50_dbn, CIFAR),
+        Network(resnet50_gcp, IMAGENET),
+        Network(resnet18_gcp, CIFAR),
+    )
+}
+
+
+def list_models() -> list[str]:
+    """Names of all networks, for :func:`create`; timm has them with ``matroot_`` before."""
+    return list(NETWORKS)
+
+
+def find(name: str) -> Network:
+    """The network of a name; ValueError naming the nearest and all others."""
+    if name not in NETWORKS:
+        nearest = get_close_matches(str(name), NETWORKS, n=1, cutoff=0)[0]
+        raise ValueError(f"unknown network {name!r}; did you mean {nearest!r}? The names are {', '.join(NETWORKS)}")
+    return NETWORKS[name]
+
+
+def create(
+    name: str,
+    num_classes: int | None = None,
+    preset: str = "default",
+    method: str | Method | None = None,
+    gradient: str | Gradient | None = None,
+    **options: Any,
+) -> nn.Module:
+    """One of the paper's networks, with new weights.
+
+    name: one of :func:`list_models`.
+    num_classes: number of logits; None: as published.
+    preset: how its roots are computed: ``default`` is matroot's own choice, exact up to rounding; one of
+        :func:`matroot.presets`; or ``baseline``: the same network without the root.
+    method, gradient: for roots, in the place of the preset's, see :func:`matroot.sqrtm`.
+    options: of the network's own function, such as ``in_channels=1``.
+
+    The attribute ``arguments`` of the network has all of these, as JSON can hold them. ValueError for an unknown name
+    or preset and for values that do not fit; TypeError for an option the network does not have.
+    """
+    network = find(name)
+    for option in options:
+        if option not in network.options:
+            raise TypeError(f"{name} has no option {option!r}; its options are {', '.join(network.options)}")
+    if num_classes is not None:
+        options["num_classes"] = num_classes
+    return network.build(preset=preset, method=method, gradient=gradient, **options)

@@ -1,0 +1,78 @@
+"""ResNets for small images whose first norm decorrelates channels (DBN)."""
+
+from torch import nn
+
+from ..gradients import Gradient
+from ..methods import Method
+from ..nn import DecorrelatedBatchNorm2d
+from ._arguments import recorded
+from ._presets import is_baseline, root_options
+from .resnet import RESNET18, RESNET50, ResNet
+
+EPS = 1e-2
+"""Of the published runs."""
+
+
+@recorded
+def resnet18_dbn(
+    num_classes: int = 10,
+    preset: str = "default",
+    method: str | Method | None = None,
+    gradient: str | Gradient | None = None,
+    *,
+    in_channels: int = 3,
+    width: int = 64,
+    groups: int = 1,
+    eps: float = EPS,
+    published_init: bool = False,
+) -> ResNet:
+    """ResNet-18 for 32x32 images with a decorrelated layer after the first convolution; 11.17 M parameters.
+
+    num_classes: number of logits; 0 leaves the classifier out.
+    preset, method, gradient: how the inverse root is computed, see :func:`matroot.models.create`. ``baseline`` has
+        batch normalisation in that place too.
+    in_channels: of the images.
+    width: channels of the stem; the published 64, or fewer for tests.
+    groups, eps: of the decorrelated layer.
+    published_init: draw the scale of that layer from U(0, 1), as published, in the place of 1.
+    """
+    norm = _first_norm(width, preset, method, gradient, groups, eps, published_init)
+    return ResNet(RESNET18, num_classes, in_channels, width, small_images=True, norm=norm)
+
+
+@recorded
+def resnet50_dbn(
+    num_classes: int = 100,
+    preset: str = "default",
+    method: str | Method | None = None,
+    gradient: str | Gradient | None = None,
+    *,
+    in_channels: int = 3,
+    width: int = 64,
+    groups: int = 1,
+    eps: float = EPS,
+    published_init: bool = False,
+) -> ResNet:
+    """ResNet-50 for 32x32 images with a decorrelated layer after the first convolution; 23.7 M parameters.
+
+    The arguments are those of :func:`resnet18_dbn`.
+    """
+    norm = _first_norm(width, preset, method, gradient, groups, eps, published_init)
+    return ResNet(RESNET50, num_classes, in_channels, width, small_images=True, norm=norm)
+
+
+def _first_norm(
+    width: int,
+    preset: str,
+    method: str | Method | None,
+    gradient: str | Gradient | None,
+    groups: int,
+    eps: float,
+    published_init: bool,
+) -> nn.Module:
+    options = root_options(preset, method, gradient)
+    if is_baseline(preset):
+        return nn.BatchNorm2d(width)
+    norm = DecorrelatedBatchNorm2d(width, groups, eps=eps, **options)
+    norm.reset_parameters(uniform=published_init)
+    return norm

@@ -1,0 +1,144 @@
+"""Weights of networks as safetensors files that say which network they are of."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
+from torch import Tensor, nn
+
+from .._files import write_whole
+from .._terminal import CommandError
+from ._arguments import keywords, recorded_arguments
+from ._registry import create, find
+
+FORMAT = "matroot-weights 1"
+SHOWN = 3
+"""Tensors that an error names."""
+
+
+class WeightsError(CommandError):
+    """What is wrong with a file of weights, or with a network for it."""
+
+
+def save(model: nn.Module, path: Path | str) -> None:
+    """Write the parameters and buffers of a network of :func:`matroot.models.create`, and what it was made from.
+
+    The file is written whole or not at all. WeightsError if it cannot be, or if a tensor is not what ``create`` would
+    make: float32, or an integer. TypeError for another module. A compiled network is saved as itself.
+    """
+    model = _uncompiled(model)
+    arguments = {**recorded_arguments(model), "num_classes": model.num_classes}
+    state = model.state_dict()
+    other = [f"{name} {tensor.dtype}" for name, tensor in state.items() if _is_other_float(tensor)]
+    if other:
+        raise WeightsError(f"weights are saved in float32; this network has {_listed(other)}: call model.float() first")
+    # A copy each: safetensors takes no tensors that share memory, nor any layout but rows.
+    tensors = {
+        name: torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu").copy_(tensor)
+        for name, tensor in state.items()
+    }
+    data = to_bytes(tensors, {"format": FORMAT, "arguments": json.dumps(arguments)})
+    try:
+        write_whole(Path(path), data)
+    except OSError as error:
+        raise WeightsError(f"cannot write {path}: {error.strerror}") from error
+
+
+def load(path: Path | str) -> nn.Module:
+    """The network of a file that :func:`save` wrote, on the default device, in training mode.
+
+    WeightsError, saying what was expected, if there is no such file, or it is not one of these.
+    """
+    arguments, tensors = _read(Path(path))
+    try:
+        model = create(**keywords(arguments))
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise WeightsError(f"{path} is of a network that this version cannot build: {error}") from error
+    _require_same(tensors, model.state_dict(), path)
+    model.load_state_dict(tensors)
+    return model
+
+
+def load_weights(model: nn.Module, path: Path | str) -> list[str]:
+    """Fill a network from a file of the same one, whatever its preset; the names of tensors that were left out.
+
+    Those are the classifier's where the numbers of classes differ: it stays as it is. WeightsError, and no change, if
+    there is no such file, it is not one of :func:`save`, is of another network, or has other tensors.
+    """
+    model = _uncompiled(model)
+    name = recorded_arguments(model)["name"]
+    arguments, tensors = _read(Path(path))
+    if arguments["name"] != name:
+        raise WeightsError(f"{path} has the weights of {arguments['name']}; expected those of {name}")
+    state, left_out = model.state_dict(), []
+    if arguments["num_classes"] != model.num_classes:
+        classifier = tuple(f"{layer}." for layer in find(name).classifier)
+        left_out = sorted(tensor for tensor in tensors.keys() | state.keys() if tensor.startswith(classifier))
+        for table in (tensors, state):
+            for tensor in left_out:
+                table.pop(tensor, None)
+    _require_same(tensors, state, path)
+    model.load_state_dict(tensors, strict=False)
+    return left_out
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Arguments and tensors of a file."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
+    except FileNotFoundError as error:
+        raise WeightsError(f"there is no file {path}; expected weights of matroot.models.save") from error
+    except OSError as error:
+        raise WeightsError(f"cannot read {path}: {error.strerror or error}") from error
+    except SafetensorError as error:
+        raise WeightsError(f"{path} is no whole safetensors file: {error}") from error
+    if metadata.get("format") != FORMAT:
+        found = repr(metadata["format"]) if "format" in metadata else "none"
+        raise WeightsError(
+            f"{path}: expected a file of matroot.models.save, of format {FORMAT!r}; its format is {found}"
+        )
+    try:
+        arguments = json.loads(metadata.get("arguments", ""))
+    except ValueError:
+        arguments = None
+    if not isinstance(arguments, dict) or not {"name", "num_classes"} <= arguments.keys():
+        raise WeightsError(f"{path} does not say which network it is of: its metadata is damaged")
+    return arguments, tensors
+
+
+def _require_same(tensors: dict[str, Tensor], state: dict[str, Tensor], path: Path | str) -> None:
+    """Raise unless the tensors of a file have the names, shapes and dtypes of a network's."""
+    missing, unexpected = state.keys() - tensors.keys(), tensors.keys() - state.keys()
+    if missing:
+        raise WeightsError(f"{path} lacks tensors of this network: {_listed(missing)}")
+    if unexpected:
+        raise WeightsError(f"{path} has tensors that this network has not: {_listed(unexpected)}")
+    for kind, of in (("shape", lambda tensor: tuple(tensor.shape)), ("dtype", lambda tensor: tensor.dtype)):
+        other = [
+            f"{name} {of(tensor)}, expected {of(state[name])}"
+            for name, tensor in tensors.items()
+            if of(tensor) != of(state[name])
+        ]
+        if other:
+            raise WeightsError(f"{path} has tensors of another {kind}: {_listed(other)}")
+
+
+def _uncompiled(model: nn.Module) -> nn.Module:
+    return getattr(model, "_orig_mod", model)
+
+
+def _is_other_float(tensor: Tensor) -> bool:
+    return tensor.is_floating_point() and tensor.dtype != torch.float32
+
+
+def _listed(names: Iterable[str]) -> str:
+    """The first few, and how many more."""
+    names = sorted(names)
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

@@ -33,6 +33,7 @@ REDUCED: dict[str, Reduced] = {
     "resnet50_dbn": Reduced({"width": 4}, (3, 8, 8), steps=60, without=("pi",)),
     # 16 positions of 24 channels: covariances are singular, as they are at full size.
     "resnet50_gcp": Reduced({"width": 4, "reduce_to": 24, "image_size": 16}, (3, 16, 16), steps=50),
+    "resnet18_gcp": Reduced({"width": 4, "reduce_to": 12}, (3, 16, 16), steps=50),
 }
 PAIRS = [(name, preset) for name, reduced in REDUCED.items() for preset in reduced.presets]
 

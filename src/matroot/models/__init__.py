@@ -9,6 +9,7 @@ from ._registry import create as create
 from ._registry import list_models as list_models
 from .resnet_dbn import resnet18_dbn as resnet18_dbn
 from .resnet_dbn import resnet50_dbn as resnet50_dbn
+from .resnet_gcp import resnet18_gcp as resnet18_gcp
 from .resnet_gcp import resnet50_gcp as resnet50_gcp
 from .weights import WeightsError as WeightsError
 from .weights import load as load

@@ -11,7 +11,7 @@ from torch import nn
 from ..gradients import Gradient
 from ..methods import Method
 from .resnet_dbn import resnet18_dbn, resnet50_dbn
-from .resnet_gcp import resnet50_gcp
+from .resnet_gcp import resnet18_gcp, resnet50_gcp
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ NETWORKS: dict[str, Network] = {
         Network(resnet18_dbn, CIFAR),
         Network(resnet50_dbn, CIFAR),
         Network(resnet50_gcp, IMAGENET),
+        Network(resnet18_gcp, CIFAR),
     )
 }
 

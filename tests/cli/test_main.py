@@ -68,7 +68,7 @@ def test_help_names_the_commands(capsys):
         main.main(["--help"])
     assert stopped.value.code == 0
     out = capsys.readouterr().out
-    for command in ("info", "demo", "bench", "report"):
+    for command in ("info", "demo", "bench", "report", "train", "compare"):
         assert re.search(rf"^ +{command} +\w", out, re.MULTILINE)
 
 

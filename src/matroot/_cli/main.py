@@ -11,6 +11,14 @@ from .. import __version__
 from .._terminal import exit_status
 from ..bench.suites import NAMES
 
+OWN_ARGUMENTS = ("train", "compare")
+"""Commands that read their arguments themselves, from the fields of a recipe."""
+EXTRAS = {
+    "bench": ("rich",),
+    "training": ("rich", "tyro", "timm", "torchvision", "safetensors", "sklearn", "scipy", "PIL", "matplotlib"),
+}
+"""What the commands import that the library does without."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status: 0, or as ``exit_status`` and the command say; 2 for a wrong call."""
@@ -18,13 +26,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    chosen = _parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given and given[0] in OWN_ARGUMENTS:
+        command, passed = given[0], given[1:]
+    else:
+        passed = _parser().parse_args(given)
+        command = passed.command
     try:
-        return import_module(f".{chosen.command}", __package__).run(chosen)
+        return import_module(f".{command}", __package__).run(passed)
     except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] != "rich":
+        package = (missing.name or "").partition(".")[0]
+        extra = "training" if command in OWN_ARGUMENTS else "bench"
+        if package not in EXTRAS[extra]:
             raise
-        print('the command line draws with rich: pip install "matroot[bench]"', file=sys.stderr)
+        print(f'matroot {command} needs {package}: pip install "matroot[{extra}]"', file=sys.stderr)
         return 2
 
 
@@ -40,6 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--out", type=Path, default=Path("report.html"), metavar="PAGE.html", help="default: %(default)s"
     )
+    commands.add_parser("train", help="train one of the paper's networks: matroot train --list")
+    commands.add_parser("compare", help="train a network with several presets and seeds, and compare them")
     return parser
 
 

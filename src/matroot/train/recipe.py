@@ -1,8 +1,12 @@
-"""What a training run is: all that changes its result, and nothing else."""
+"""What a training run is: all that changes its result, and nothing else.
+
+The command line is made from this class: field by field, with these descriptions.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
 
+Optimizer = Literal["sgd", "adamw"]
 Augment = Literal["none", "crop-flip", "resized-crop-flip", "finegrained", "corner-crop-flip", "shift"]
 Schedule = Literal["steps", "cosine", "one-cycle"]
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -13,43 +17,56 @@ class Recipe:
     """One training run. Two runs of equal recipes on the same kind of machine give the same weights."""
 
     model: str
-    """A network of ``matroot.models``."""
+    """Network, one of matroot.models."""
     dataset: str
-    """A data set of ``matroot.train.data``."""
+    """Data set, one of matroot.train.data."""
     preset: str = "default"
-    """How roots are computed: ``default``, a preset of the paper, or ``baseline``: the network without the root."""
+    """How roots are computed: default, a preset of the paper, or baseline, the network without the root."""
     seed: int = 0
+    """Of initial weights, order of examples, augmentation and dropout."""
 
     epochs: int
+    """Passes over the training data."""
     batch_size: int
     """Images or clips of one step, over all processes."""
     image_size: int
-    """Pixels of the square images the network is given."""
+    """Pixels of the side of the square images the network is given."""
     frames: int = 8
-    """Frames of a clip; of use for videos alone."""
+    """Frames of a clip; for videos alone."""
 
-    optimizer: Literal["sgd", "adamw"] = "sgd"
+    optimizer: Optimizer = "sgd"
+    """Which one takes the steps."""
     lr: float
+    """Learning rate at its largest."""
     momentum: float = 0.9
+    """Of sgd."""
     weight_decay: float
+    """Of all parameters with sgd; of weight matrices and convolutions with adamw."""
     classifier_lr_factor: float = 1.0
-    """The classifier learns at this multiple of ``lr``."""
+    """The classifier learns at this multiple of the rate."""
     schedule: Schedule
+    """How the rate changes: one-cycle rises and falls to near 0 within the epochs, however many they are."""
     milestones: tuple[int, ...] = ()
-    """Epochs after which ``steps`` multiplies the rate by 0.1."""
+    """Epochs after which steps multiplies the rate by 0.1."""
     warmup_epochs: int = 0
-    """Epochs in which the rate rises linearly from near 0; part of ``epochs``. ``one-cycle`` has its own rise."""
+    """Epochs in which the rate rises linearly from near 0; part of all epochs. one-cycle has its own rise."""
+    cooldown_epochs: int = 0
+    """Epochs at the end in which cosine stays at its final rate; part of all epochs."""
     final_lr: float = 0.0
-    """Where ``cosine`` ends."""
+    """Where cosine ends."""
     clip_norm: float | None = None
     """Largest norm of the gradient of all parameters together."""
 
     augment: Augment = "crop-flip"
+    """How training images vary; shift is crop without flip, for characters."""
     label_smoothing: float = 0.0
+    """Share of the target that is spread over all classes."""
     mixup: float = 0.0
+    """Parameter of the Beta distribution two images are blended by; 0 blends none."""
     cutmix: float = 0.0
+    """The same for rectangles pasted from another image."""
     rand_augment: str | None = None
-    """timm's description, such as ``rand-m9-mstd0.5-inc1``."""
+    """RandAugment in timm's description, such as rand-m9-mstd0.5-inc1."""
     erasing: float = 0.0
     """Probability that a rectangle of an image is erased."""
 
@@ -58,16 +75,18 @@ class Recipe:
     freeze_norms: bool = False
     """Every batch normalisation but the first uses its running statistics, as published for videos."""
     first_preset: str | None = None
-    """Preset of the first ``first_preset_epochs`` epochs; the published SVD runs start with ``ns``."""
+    """Preset of the first epochs; the published SVD runs of transformers start with ns."""
     first_preset_epochs: int = 0
+    """Epochs of the first preset."""
     initial_weights: str | None = None
     """A safetensors file to start from; a classifier of another number of classes is left out."""
 
     precision: Precision = "float32"
     """Of autocast; roots and their statistics are computed in float32 at least."""
     channels_last: bool = False
+    """Keep images channels-last in memory: faster convolutions on a GPU."""
     compile: bool = False
-    """``torch.compile`` of the network."""
+    """torch.compile the network."""
     drop_path: float = 0.0
     """Stochastic depth of transformers."""
     published_init: bool = False

@@ -1,0 +1,148 @@
+"""``matroot train``."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from .._terminal import CommandError
+from ..train.config import differences
+from ..train.recipe import Recipe
+from ..train.recipes import RECIPES, TITLES
+from .recipe_arguments import Call, parse
+
+USAGE = f"""usage: matroot train RECIPE [--variant NAME] [--config FILE] [--out DIR] [--resume] [OPTIONS]
+       matroot train --list
+
+RECIPE is one of {", ".join(RECIPES)}. All recipe fields are options:
+matroot train RECIPE --help has them with the values of the variant."""
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """How a recipe is run; none of these changes its result."""
+
+    data: Path | None = None
+    """Folder of the data set; otherwise MATROOT_DATA, then the usual places."""
+    out: Path | None = None
+    """Run folder; runs/RECIPE-DATASET-MODEL-PRESET-seedN unless given."""
+    resume: bool = False
+    """Go on with the run in that folder; start it if there is none."""
+    device: str | None = None
+    """Such as cpu or cuda:1; the GPU if there is one."""
+    workers: int = 2
+    """Processes that read images; data held on the device needs none."""
+    graph: bool = False
+    """Capture steps in a CUDA graph, or say why that cannot be; otherwise where it is possible."""
+    no_graph: bool = False
+    """Capture nothing."""
+    fsdp: bool = False
+    """Shard transformers over the processes of torchrun."""
+    stop_after: int | None = None
+    """Stop after so many epochs of this call; --resume goes on."""
+    quiet: bool = False
+    """Print nothing but errors."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Train, or list what can be trained; returns the exit status."""
+    if "--list" in arguments:
+        show_recipes()
+        return 0
+    if arguments and arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0
+    if not arguments or arguments[0].startswith("-"):
+        raise CommandError(f"{USAGE}\n\nthe recipe comes first" + (f", got {arguments[0]}" if arguments else ""))
+    _train(parse("matroot train", arguments, TrainOptions()))
+    return 0
+
+
+def _train(call: Call[TrainOptions]) -> None:
+    # They import torch, the networks and the data, which --help does without.
+    from ..train.checks import check
+    from ..train.run import train
+
+    options = call.options
+    _check_options(options)
+    check(call.recipe)
+    out = options.out or default_out(call.name, call.recipe)
+    # Of the processes that torchrun starts one speaks.
+    speaks = not options.quiet and os.environ.get("RANK", "0") == "0"
+    if speaks:
+        _announce(call, out)
+    result = train(
+        call.recipe,
+        out,
+        data=options.data,
+        device=options.device,
+        resume=options.resume,
+        workers=options.workers,
+        quiet=options.quiet,
+        stop_after=options.stop_after,
+        graph=options.graph or (False if options.no_graph else None),
+        fsdp=options.fsdp,
+    )
+    if speaks and result is not None:
+        print(f"best test accuracy {result.best_accuracy:.2%}, in epoch {result.best_epoch} of {result.epochs}")
+        print(f"weights: {out / 'best.safetensors'}")
+
+
+def _check_options(options: TrainOptions) -> None:
+    if options.graph and options.no_graph:
+        raise CommandError("--graph and --no-graph exclude each other")
+    if options.workers < 0:
+        raise CommandError(f"--workers must be at least 0, got {options.workers}")
+    if options.stop_after is not None and options.stop_after < 1:
+        raise CommandError(f"--stop-after must be at least 1, got {options.stop_after}")
+
+
+def default_out(name: str, recipe: Recipe) -> Path:
+    """The run folder of a recipe, in the working folder."""
+    return Path("runs", f"{name}-{recipe.dataset}-{recipe.model}-{recipe.preset}-seed{recipe.seed}")
+
+
+def show_recipes(console: Console | None = None) -> None:
+    """Print recipes with their variants, networks, data sets and presets."""
+    from ..models import list_models, preset_names
+    from ..train.data import list_datasets
+
+    console = console or Console()
+    for name, variants in RECIPES.items():
+        console.print(f"[bold]matroot train {name}[/bold]  {TITLES[name]}", highlight=False)
+        console.print(_variants(variants))
+    console.print("* without --variant\n", style="dim")
+    for title, names in (("networks", list_models()), ("data sets", list_datasets()), ("presets", preset_names())):
+        console.print(f"[bold]{title}[/bold]  {', '.join(names)}", highlight=False)
+
+
+def _variants(variants: dict[str, Recipe]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column, width in (("  variant", 22), ("data set", 14), ("network", 12)):
+        table.add_column(column, min_width=width)
+    for column in ("pixels", "epochs", "batch"):
+        table.add_column(column, justify="right")
+    for k, (variant, recipe) in enumerate(variants.items()):
+        numbers = map(str, (recipe.image_size, recipe.epochs, recipe.batch_size))
+        table.add_row(f"{' ' if k else '*'} {variant}", recipe.dataset, recipe.model, *numbers)
+    table.add_row()
+    return table
+
+
+def _announce(call: Call[TrainOptions], out: Path) -> None:
+    """Print what is about to run, and the paper's figure for it."""
+    from ..train.paper import nearest_column, published
+
+    recipe = call.recipe
+    print(f"{call.name}, variant {call.variant}: {recipe.model} on {recipe.dataset}, preset {recipe.preset}")
+    changed = differences(call.of_variant, recipe)
+    if changed:
+        print(f"changed from the variant: {', '.join(map(str, changed))}")
+    cell = published(call.name, recipe.model, recipe.dataset, recipe.preset)
+    if cell is not None:
+        column = nearest_column(call.name, recipe.model, recipe.dataset)
+        print(f"in the paper: {cell.value:.2f} % {column.measure}, {column.title}")
+    print(f"run folder: {out}")

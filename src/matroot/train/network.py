@@ -1,0 +1,70 @@
+"""The network of a recipe, and what changes in it from epoch to epoch."""
+
+from typing import Any
+
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from .. import models
+from .._terminal import CommandError
+from .data.batches import Data
+from .recipe import Recipe
+
+
+def build(recipe: Recipe, data: Data) -> nn.Module:
+    """The network with its initial weights, on the CPU; CommandError for fields that do not fit it."""
+    try:
+        network = models.create(
+            recipe.model,
+            num_classes=data.num_classes,
+            preset=recipe.preset,
+            in_channels=data.channels,
+            **_own_options(recipe),
+        )
+    except ValueError as error:
+        raise CommandError(f"{recipe.model} cannot be built: {error}") from error
+    if recipe.initial_weights is not None:
+        models.load_weights(network, recipe.initial_weights)
+    if recipe.freeze_norms:
+        for norm in _frozen_norms(network):
+            norm.requires_grad_(False)
+    return network
+
+
+def training_mode(network: nn.Module, recipe: Recipe) -> None:
+    """Training mode, but for normalisations that the recipe freezes."""
+    network.train()
+    if recipe.freeze_norms:
+        for norm in _frozen_norms(network):
+            norm.eval()
+
+
+def preset_of_epoch(recipe: Recipe, epoch: int) -> str:
+    """The preset of epoch 1, 2, ..."""
+    if recipe.first_preset is not None and epoch <= recipe.first_preset_epochs:
+        return recipe.first_preset
+    return recipe.preset
+
+
+def set_preset(network: nn.Module, preset: str) -> None:
+    """Compute the network's roots in another way; CommandError for a preset that is another network."""
+    try:
+        models.set_preset(network, preset)
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"first_preset: {error}") from error
+
+
+def _own_options(recipe: Recipe) -> dict[str, Any]:
+    """Keywords that only some networks take; CommandError where the recipe sets one for another network."""
+    is_transformer, is_decorrelated = recipe.model.startswith("so_vit"), recipe.model.endswith("_dbn")
+    if recipe.drop_path and not is_transformer:
+        raise CommandError(f"drop_path {recipe.drop_path} is for transformers, so_vit_*; the network is {recipe.model}")
+    if recipe.published_init and not is_decorrelated:
+        raise CommandError(f"published_init is for decorrelated networks, *_dbn; the network is {recipe.model}")
+    if is_transformer:
+        return {"image_size": recipe.image_size, "drop_path": recipe.drop_path}
+    return {"published_init": recipe.published_init} if is_decorrelated else {}
+
+
+def _frozen_norms(network: nn.Module) -> list[_BatchNorm]:
+    return [module for module in network.modules() if isinstance(module, _BatchNorm)][1:]

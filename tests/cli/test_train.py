@@ -1,0 +1,255 @@
+"""``matroot train``: which recipe and options a command line means."""
+
+import json
+import re
+import sys
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from matroot._cli import main
+from matroot._cli import train as command
+from matroot._terminal import CommandError
+from matroot.models import list_models, preset_names
+from matroot.train.data import list_datasets
+from matroot.train.recipe import Recipe
+from matroot.train.recipes import RECIPES
+
+DIGITS = RECIPES["dbn"]["digits"]
+
+
+@pytest.fixture
+def runs(monkeypatch, tmp_path):
+    """The calls of the training loop, which trains nothing here."""
+    calls = []
+
+    def train(recipe, out, **options):
+        calls.append(SimpleNamespace(recipe=recipe, out=out, options=options))
+        return SimpleNamespace(best_accuracy=0.98765, best_epoch=3, epochs=8) if options["stop_after"] is None else None
+
+    monkeypatch.setattr("matroot.train.run.train", train)
+    monkeypatch.chdir(tmp_path)
+    return calls
+
+
+def trained(runs, *arguments):
+    assert main.main(["train", *arguments]) == 0
+    return runs[-1]
+
+
+def test_without_options_digits_are_trained(runs):
+    run = trained(runs, "dbn")
+    assert run.recipe == DIGITS
+    assert run.out == Path("runs/dbn-digits-resnet18_dbn-default-seed0")
+    assert run.options == {
+        "data": None,
+        "device": None,
+        "resume": False,
+        "workers": 2,
+        "quiet": False,
+        "stop_after": None,
+        "graph": None,
+        "fsdp": False,
+    }
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_variants(name, runs, monkeypatch):
+    monkeypatch.setattr("matroot.train.checks.check", lambda recipe: None)  # weights to start from are not there
+    for variant, recipe in RECIPES[name].items():
+        assert trained(runs, name, "--variant", variant).recipe == recipe
+        assert trained(runs, name, f"--variant={variant}").recipe == recipe
+    assert trained(runs, name).recipe == next(iter(RECIPES[name].values()))
+
+
+def test_fields_are_flags(runs):
+    flags = "--epochs 60 --lr 3e-2 --clip-norm 5 --milestones 20 40 --schedule steps --no-channels-last --compile"
+    run = trained(runs, "dbn", "--variant", "short", *flags.split(), "--preset", "mpa-lya", "--seed", "3")
+    assert run.recipe == replace(
+        RECIPES["dbn"]["short"],
+        epochs=60,
+        lr=0.03,
+        clip_norm=5.0,
+        milestones=(20, 40),
+        schedule="steps",
+        channels_last=False,
+        compile=True,
+        preset="mpa-lya",
+        seed=3,
+    )
+    assert run.out == Path("runs/dbn-cifar10-resnet18_dbn-mpa-lya-seed3")
+
+
+def test_options_of_the_run(runs, tmp_path):
+    flags = "--data d --out o --resume --device cuda:1 --workers 5 --stop-after 2 --quiet --no-graph --fsdp"
+    run = trained(runs, "dbn", *flags.split())
+    assert (run.recipe, run.out) == (DIGITS, Path("o"))
+    assert run.options == {
+        "data": Path("d"),
+        "device": "cuda:1",
+        "resume": True,
+        "workers": 5,
+        "quiet": True,
+        "stop_after": 2,
+        "graph": False,
+        "fsdp": True,
+    }
+    assert trained(runs, "dbn", "--graph").options["graph"] is True
+
+
+def test_flags_win_over_a_file_and_a_file_over_the_variant(runs, tmp_path):
+    (tmp_path / "mine.toml").write_text("epochs = 3\nlr = 0.5\n")
+    run = trained(runs, "dbn", "--config", "mine.toml", "--lr", "0.25")
+    assert run.recipe == replace(DIGITS, epochs=3, lr=0.25)
+
+
+def test_the_recipe_of_a_run_is_run_again(runs, tmp_path):
+    recipe = replace(DIGITS, seed=9, epochs=2)
+    (tmp_path / "run.json").write_text(json.dumps({"format": "matroot-run 1", "recipe": asdict(recipe)}))
+    assert trained(runs, "dbn", "--config", "run.json").recipe == recipe
+
+
+def test_what_runs_is_said(runs, capsys):
+    trained(runs, "dbn", "--variant", "short", "--preset", "mpa-lya", "--epochs", "60")
+    out = capsys.readouterr().out
+    assert "dbn, variant short: resnet18_dbn on cifar10, preset mpa-lya" in out
+    assert "preset mpa-lya (was default), epochs 60 (was 30)" in out
+    assert "4.39 % error, ResNet-18 on CIFAR-10" in out
+    trained(runs, "dbn", "--quiet")
+    assert capsys.readouterr().out == ""
+
+
+def test_the_result_is_said(runs, capsys):
+    trained(runs, "dbn", "--out", "o")
+    assert capsys.readouterr().out.endswith("best test accuracy 98.77%, in epoch 3 of 8\nweights: o/best.safetensors\n")
+    trained(runs, "dbn", "--stop-after", "2")
+    assert "best" not in capsys.readouterr().out
+
+
+def test_one_process_of_many_speaks(runs, capsys, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    trained(runs, "dbn")
+    assert capsys.readouterr().out == ""
+
+
+def test_nothing_is_said_of_the_paper_where_it_has_no_figure(runs, capsys):
+    trained(runs, "dbn")
+    out = capsys.readouterr().out
+    assert "paper" not in out
+    assert "changed" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dbm"], "unknown recipe 'dbm'; did you mean 'dbn'?"),
+        (["dbn", "--variant", "publishd"], "unknown variant of dbn 'publishd'; did you mean 'published'?"),
+        (["--lr", "1", "dbn"], "the recipe comes first, got --lr"),
+        (["dbn", "--dataset", "digit"], "unknown dataset 'digit'; did you mean 'digits'?"),
+        (["dbn", "--epochs", "0"], "epochs must be at least 1, got 0"),
+        (["dbn", "--config", "missing.toml"], "missing.toml cannot be read"),
+        (["dbn", "--graph", "--no-graph"], "exclude each other"),
+        (["dbn", "--workers", "-1"], "workers must be at least 0, got -1"),
+        (["dbn", "--stop-after", "0"], "stop-after must be at least 1, got 0"),
+    ],
+)
+def test_wrong_calls_are_one_message(arguments, message, runs, capsys):
+    assert main.main(["train", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not runs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--batchsize", "3"], "--batch-size"),
+        (["--epochs", "many"], "--epochs"),
+        (["--precision", "float8"], "bfloat16"),
+        (["--variant"], "--variant"),
+        (["digits"], "digits"),
+    ],
+)
+def test_wrong_flags_name_what_is_meant(arguments, words, runs, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main.main(["train", "dbn", *arguments])
+    assert stopped.value.code == 2
+    assert words in capsys.readouterr().err
+    assert not runs
+
+
+def help_of(capsys, *arguments):
+    """The words of a help page, without its boxes."""
+    with pytest.raises(SystemExit) as stopped:
+        main.main(["train", *arguments, "--help"])
+    assert stopped.value.code == 0
+    return " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
+def test_help_has_the_values_of_the_variant(capsys):
+    text = help_of(capsys, "dbn", "--variant", "published")
+    assert "usage: matroot train dbn" in text
+    for words in ("--batch-size INT", "(default: 350)", "(default: 100 200 300)", "--no-channels-last", "--resume"):
+        assert words in text
+    assert "--no-resume" not in text
+
+
+def test_help_describes_every_option(capsys):
+    text = help_of(capsys, "gcp")
+    for option in (*fields(Recipe), *fields(command.TrainOptions)):
+        assert f"--{option.name.replace('_', '-')}" in text
+    assert not re.findall(r"(?:[A-Z]{3,}|[}\]]|--[\w-]+) \(default", text)
+
+
+@pytest.mark.parametrize(("arguments", "status"), [([], 2), (["--help"], 0), (["-h"], 0)])
+def test_without_a_recipe_the_usage_is_printed(arguments, status, capsys):
+    assert main.main(["train", *arguments]) == status
+    printed = capsys.readouterr()
+    assert "usage: matroot train RECIPE" in (printed.err if status else printed.out)
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_everything_is_listed(width, capsys):
+    command.show_recipes(Console(width=width))
+    text = capsys.readouterr().out
+    assert all(len(line) <= width for line in text.splitlines())
+    assert "…" not in text
+    words = set(re.findall(r"[\w-]+", text))
+    for name, variants in RECIPES.items():
+        assert {name, *variants} <= words
+    assert {*list_models(), *list_datasets(), *preset_names()} <= words
+
+
+def test_list_is_a_flag(capsys):
+    assert main.main(["train", "--list"]) == 0
+    assert "matroot train dbn" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("error", "status"), [(CommandError("no data"), 2), (KeyboardInterrupt(), 130)])
+def test_exit_status_of_a_run_that_ends_early(error, status, runs, monkeypatch, capsys):
+    def train(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr("matroot.train.run.train", train)
+    assert main.main(["train", "dbn"]) == status
+    assert capsys.readouterr().err == ("no data\n" if status == 2 else "")
+
+
+@pytest.mark.parametrize("package", ["tyro", "timm", "torchvision", "safetensors"])
+def test_a_missing_package_names_the_extra(package, monkeypatch, capsys):
+    def missing(name, *rest):
+        raise ModuleNotFoundError(f"No module named '{package}'", name=f"{package}.something")
+
+    monkeypatch.setattr(main, "import_module", missing)
+    assert main.main(["train", "dbn"]) == 2
+    assert capsys.readouterr().err == f'matroot train needs {package}: pip install "matroot[training]"\n'
+
+
+def test_without_tyro(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "tyro", None)
+    for name in ("train", "recipe_arguments"):
+        monkeypatch.delitem(sys.modules, f"matroot._cli.{name}", raising=False)
+    assert main.main(["train", "dbn"]) == 2
+    assert 'pip install "matroot[training]"' in capsys.readouterr().err

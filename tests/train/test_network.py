@@ -1,0 +1,98 @@
+"""The network of a recipe: options, frozen layers, presets."""
+
+import pytest
+import torch
+
+from matroot import models
+from matroot._terminal import CommandError
+from matroot.train import network
+
+from .tiny import CHANNELS, CLASSES, TinyNetwork, tiny_data, tiny_recipe
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The keywords ``create`` is called with."""
+    found = []
+
+    def create(name, **keywords):
+        found.append((name, keywords))
+        return TinyNetwork(CLASSES)
+
+    monkeypatch.setattr(models, "create", create, raising=False)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("fields", "options"),
+    [
+        ({"model": "resnet50_gcp"}, {}),
+        ({"model": "tea50_tcp"}, {}),
+        ({"model": "so_vit_7", "drop_path": 0.1}, {"image_size": 8, "drop_path": 0.1}),
+        ({"model": "resnet18_dbn", "published_init": True}, {"published_init": True}),
+    ],
+)
+def test_networks_get_the_options_they_take(fields, options, calls):
+    recipe = tiny_recipe(preset="ns", **fields)
+    network.build(recipe, tiny_data(recipe))
+    shared = {"num_classes": CLASSES, "preset": "ns", "in_channels": CHANNELS}
+    assert calls == [(fields["model"], shared | options)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"model": "resnet18_dbn", "drop_path": 0.1}, "drop_path"),
+        ({"model": "so_vit_7", "published_init": True}, "init"),
+    ],
+)
+def test_options_of_other_networks_are_errors(fields, words, calls):
+    with pytest.raises(CommandError, match=words):
+        network.build(tiny_recipe(**fields), tiny_data(tiny_recipe()))
+    assert calls == []
+
+
+def test_initial_weights_are_loaded(calls, monkeypatch):
+    loaded = []
+    monkeypatch.setattr(models, "load_weights", lambda model, path: loaded.append((model, path)), raising=False)
+    built = network.build(tiny_recipe(initial_weights="some.safetensors"), tiny_data(tiny_recipe()))
+    assert loaded == [(built, "some.safetensors")]
+
+
+def test_frozen_norms_are_all_but_the_first(calls):
+    """Neither their statistics nor their weights change; the decorrelated layer is none of them."""
+    recipe = tiny_recipe(freeze_norms=True)
+    built = network.build(recipe, tiny_data(recipe))
+    network.training_mode(built, recipe)
+    first, second = built.block[0], built.block[3]
+    assert built.training
+    assert built.whiten.training
+    assert (first.training, first.weight.requires_grad) == (True, True)
+    assert (second.training, second.weight.requires_grad, second.bias.requires_grad) == (False, False, False)
+    before = second.running_mean.clone()
+    built(torch.randn(4, CHANNELS, 8, 8))
+    assert torch.equal(second.running_mean, before)
+    assert not torch.equal(first.running_mean, torch.zeros(8))
+
+
+def test_nothing_is_frozen_otherwise(calls):
+    built = network.build(tiny_recipe(), tiny_data(tiny_recipe()))
+    network.training_mode(built.eval(), tiny_recipe())
+    assert all(module.training for module in built.modules())
+    assert all(parameter.requires_grad for parameter in built.parameters())
+
+
+def test_first_preset_has_its_epochs():
+    recipe = tiny_recipe(preset="svd-pade", first_preset="ns", first_preset_epochs=2)
+    assert [network.preset_of_epoch(recipe, epoch) for epoch in (1, 2, 3)] == ["ns", "ns", "svd-pade"]
+    assert network.preset_of_epoch(tiny_recipe(), 1) == "default"
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_preset_that_cannot_be_set_is_an_error(monkeypatch):
+    def refuse(*_):
+        raise ValueError("the baseline is another network")
+
+    monkeypatch.setattr(models, "set_preset", refuse, raising=False)
+    with pytest.raises(CommandError, match="first_preset: the baseline"):
+        network.set_preset(TinyNetwork(CLASSES), "baseline")

@@ -1,0 +1,207 @@
+"""The folder of a run, its messages, and how it is stopped."""
+
+import json
+import os
+import signal
+import sys
+import threading
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from matroot._terminal import CommandError, exit_status
+from matroot.train import run
+from matroot.train.checkpoint import CheckpointError
+from matroot.train.folder import Folder, Result
+from matroot.train.interruption import Interruption
+from matroot.train.loop import Trainer
+
+from .tiny import CLASSES, TinyNetwork, tiny_data, tiny_recipe
+
+pytestmark = pytest.mark.usefixtures("tiny")
+
+
+def snapshot(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_run_writes_its_folder(tmp_path):
+    recipe = tiny_recipe(epochs=6)
+    out = tmp_path / "runs" / "first"
+    result = run.train(recipe, out, quiet=True)
+    assert {path.name for path in out.iterdir()} == {
+        *("run.json", "metrics.jsonl", "last.pt", "best.safetensors", "tensorboard")
+    }
+    description = json.loads((out / "run.json").read_text())
+    assert (description["format"], description["recipe"]["milestones"]) == ("matroot-run 1", [])
+    assert description["environment"]["torch"] == torch.__version__
+    assert Result(**description["result"]) == result
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [row["epoch"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert set(rows[0]) == {
+        *("epoch", "lr", "train_loss", "train_accuracy", "test_loss", "test_accuracy", "test_top5"),
+        *("seconds", "images_per_second", "step_ms"),
+    }
+    assert rows[-1]["train_loss"] < rows[0]["train_loss"]
+    accuracies = [row["test_accuracy"] for row in rows]
+    assert result.best_accuracy == max(accuracies) > 1.5 / CLASSES
+    assert result.best_epoch == accuracies.index(max(accuracies)) + 1
+    assert (result.final_accuracy, result.stand_in) == (accuracies[-1], "noise stands in for pictures")
+
+
+@pytest.mark.parametrize("ema", [None, 0.5])
+def test_the_best_network_has_the_best_accuracy(ema, tmp_path):
+    """The averaged one, where weights are averaged; checked by an evaluation written here."""
+    recipe = tiny_recipe(epochs=5, ema=ema)
+    result = run.train(recipe, tmp_path, quiet=True)
+    network = TinyNetwork(CLASSES)
+    network.load_state_dict(load_file(tmp_path / "best.safetensors"))
+    network.eval()
+    hits = torch.cat([network(images).argmax(1) == labels for images, labels in tiny_data(recipe).test.epoch(0)])
+    assert hits.float().mean().item() == pytest.approx(result.best_accuracy)
+
+
+def test_result_of_a_history():
+    rows = [
+        {"epoch": e, "test_accuracy": a, "test_top5": 0.9, "seconds": 2.0, "step_ms": ms}
+        for e, a, ms in ((1, 0.5, 90.0), (2, 0.75, 10.0), (3, 0.75, 12.0), (4, 0.7, 11.0))
+    ]
+    assert Result.of(rows, None) == Result(4, 0.75, 2, 0.7, 0.9, 8.0, 11.0, None)
+    assert Result.of(rows[:1], None).step_ms == 90.0
+
+
+def test_a_folder_with_a_run_is_left_alone(tmp_path):
+    run.train(tiny_recipe(epochs=1), tmp_path, quiet=True)
+    before = snapshot(tmp_path)
+    with pytest.raises(CommandError, match="--resume"):
+        run.train(tiny_recipe(epochs=1), tmp_path, quiet=True)
+    assert snapshot(tmp_path) == before
+
+
+def test_a_finished_run_returns_its_result(tmp_path, monkeypatch):
+    recipe = tiny_recipe(epochs=1)
+    result = run.train(recipe, tmp_path, quiet=True)
+    before = snapshot(tmp_path)
+    monkeypatch.setattr(run, "Trainer", None)
+    assert run.train(recipe, tmp_path, resume=True) == result
+    assert snapshot(tmp_path) == before
+
+
+def test_a_run_that_lacks_only_its_result_gets_it(tmp_path):
+    """Killed between checkpoint and description."""
+    recipe = tiny_recipe(epochs=2)
+    result = run.train(recipe, tmp_path, quiet=True)
+    Folder(tmp_path, recipe).describe(None)
+    assert run.train(recipe, tmp_path, quiet=True, resume=True) == result
+
+
+def test_resume_without_a_checkpoint_starts(tmp_path, capsys):
+    assert run.train(tiny_recipe(epochs=1), tmp_path, resume=True) is not None
+    assert "no checkpoint yet: the run starts with epoch 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_another_recipe_is_refused(finished, tmp_path):
+    run.train(tiny_recipe(epochs=2), tmp_path, quiet=True, stop_after=None if finished else 1)
+    before = snapshot(tmp_path)
+    with pytest.raises(CheckpointError, match="epochs is 2 there and 3 here; seed is 0 there and 4 here"):
+        run.train(tiny_recipe(epochs=3, seed=4), tmp_path, quiet=True, resume=True)
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["last.pt", "run.json"])
+def test_damaged_files_are_named_and_left_alone(name, tmp_path):
+    run.train(tiny_recipe(), tmp_path, quiet=True, stop_after=1)
+    path = tmp_path / name
+    path.write_bytes(path.read_bytes()[:100])
+    before = snapshot(tmp_path)
+    with pytest.raises(CommandError, match=f"{name} is damaged"):
+        run.train(tiny_recipe(), tmp_path, quiet=True, resume=True)
+    assert snapshot(tmp_path) == before
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(CommandError, match="cannot write"):
+        run.train(tiny_recipe(), tmp_path / "file" / "run", quiet=True)
+
+
+def test_what_is_printed(tmp_path, capsys):
+    run.train(tiny_recipe(preset="ns", first_preset="mpa-lya", first_preset_epochs=1, epochs=2), tmp_path)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines] == [
+        *("roots by mpa-lya from epoch 1 on", "epoch 1/2", "roots by ns from epoch 2 on", "epoch 2/2")
+    ]
+    assert all(words in lines[1] for words in ("loss", "test", "lr", "images/s"))
+
+
+def test_quiet_prints_nothing(tmp_path, capsys):
+    run.train(tiny_recipe(epochs=1), tmp_path, quiet=True)
+    assert capsys.readouterr().out == ""
+
+
+def test_graph_on_a_cpu_is_an_error(tmp_path):
+    with pytest.raises(CommandError, match="--graph: there are no CUDA graphs on cpu"):
+        run.train(tiny_recipe(), tmp_path, device="cpu", quiet=True, graph=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_stop_a_run_and_say_how_to_go_on(number, tmp_path, monkeypatch, capsys):
+    ordinary, handlers = Trainer.evaluate, [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)]
+
+    def interrupted(self):
+        if (tmp_path / "last.pt").exists():
+            os.kill(os.getpid(), number)
+        return ordinary(self)
+
+    monkeypatch.setattr(Trainer, "evaluate", interrupted)
+    assert exit_status(lambda: run.train(tiny_recipe(), tmp_path) and 0) == 130
+    assert f"stopped after epoch 1; --resume goes on with {tmp_path}" in capsys.readouterr().out
+    assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+def test_signals_wait_for_files(tmp_path, monkeypatch, capsys):
+    """Ctrl-C while the checkpoint is written: it is finished, and so is the epoch."""
+    ordinary = Folder.save
+
+    def interrupted(self, *state):
+        os.kill(os.getpid(), signal.SIGINT)
+        ordinary(self, *state)
+
+    monkeypatch.setattr(Folder, "save", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.train(tiny_recipe(), tmp_path)
+    assert "stopped after epoch 1" in capsys.readouterr().out
+    assert Folder(tmp_path, tiny_recipe()).load().history[-1]["epoch"] == 1
+
+
+def test_in_a_thread_signals_are_those_of_the_program():
+    before = signal.getsignal(signal.SIGTERM)
+    found = []
+
+    def enter():
+        with Interruption() as interruption, interruption.deferred():
+            found.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert found == [before]
+
+
+def test_tensorboard_has_the_metrics(tmp_path):
+    event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    recipe = tiny_recipe(epochs=3)
+    for _ in range(3):
+        run.train(recipe, tmp_path, quiet=True, resume=True, stop_after=1)
+    events = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [event.step for event in events.Scalars("test/accuracy")] == [1, 2, 3]
+    assert [event.value for event in events.Scalars("train/loss")] == pytest.approx([r["train_loss"] for r in rows])
+
+
+def test_without_tensorboard_a_run_is_the_same(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    assert run.train(tiny_recipe(epochs=1), tmp_path, quiet=True).epochs == 1
+    assert not (tmp_path / "tensorboard").exists()

@@ -180,24 +180,25 @@ def test_wrong_flags_name_what_is_meant(arguments, words, runs, capsys):
     assert not runs
 
 
-def help_of(capsys, *arguments):
+def help_of(capsys, monkeypatch, *arguments):
     """The words of a help page, without its boxes."""
+    monkeypatch.setenv("COLUMNS", "100")
     with pytest.raises(SystemExit) as stopped:
         main.main(["train", *arguments, "--help"])
     assert stopped.value.code == 0
     return " ".join(capsys.readouterr().out.replace("│", " ").split())
 
 
-def test_help_has_the_values_of_the_variant(capsys):
-    text = help_of(capsys, "dbn", "--variant", "published")
+def test_help_has_the_values_of_the_variant(capsys, monkeypatch):
+    text = help_of(capsys, monkeypatch, "dbn", "--variant", "published")
     assert "usage: matroot train dbn" in text
     for words in ("--batch-size INT", "(default: 350)", "(default: 100 200 300)", "--no-channels-last", "--resume"):
         assert words in text
     assert "--no-resume" not in text
 
 
-def test_help_describes_every_option(capsys):
-    text = help_of(capsys, "gcp")
+def test_help_describes_every_option(capsys, monkeypatch):
+    text = help_of(capsys, monkeypatch, "gcp")
     for option in (*fields(Recipe), *fields(command.TrainOptions)):
         assert f"--{option.name.replace('_', '-')}" in text
     assert not re.findall(r"(?:[A-Z]{3,}|[}\]]|--[\w-]+) \(default", text)

@@ -26,11 +26,8 @@ _RANGES: tuple[tuple[str, Callable[[Any], bool], tuple[str, ...]], ...] = (
             *("warmup_epochs", "cooldown_epochs", "first_preset_epochs"),
         ),
     ),
-    (
-        "at least 0 and below 1",
-        lambda value: 0 <= value < 1,
-        ("momentum", "label_smoothing", "erasing", "ema", "drop_path"),
-    ),
+    ("at least 0 and below 1", lambda value: 0 <= value < 1, ("momentum", "label_smoothing", "ema", "drop_path")),
+    ("from 0 to 1", lambda value: 0 <= value <= 1, ("erasing",)),
 )
 
 

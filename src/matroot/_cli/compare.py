@@ -78,20 +78,19 @@ def _compare(arguments: list[str]) -> int:
             raise CommandError(f"{flag} is for one run: matroot compare has {plural}")
     call = parse("matroot compare", arguments, CompareOptions())
     options = call.options
-    for name, valid in (("jobs", options.jobs >= 1), ("seeds", bool(options.seeds) and min(options.seeds) >= 0)):
-        if not valid:
-            raise CommandError(f"--{name} must be {'at least 1' if name == 'jobs' else 'numbers that are not negative'}")
+    if options.jobs < 1:
+        raise CommandError(f"--jobs must be at least 1, got {options.jobs}")
+    if not options.seeds or min(options.seeds) < 0:
+        raise CommandError(f"--seeds must be numbers that are not negative, got {' '.join(map(str, options.seeds))}")
     # With torch, the networks and the data, which --help does without.
-    from dataclasses import replace
-
     from ..train.checks import check
-    from ..train.compare.plan import RunOptions
+    from ..train.compare.plan import BASELINE, DEFAULT, RunOptions, with_preset
     from ..train.compare.session import Request, compare
     from ..train.paper import presets_of
 
-    presets = options.presets or ("baseline", "default", *presets_of(call.name))
+    presets = options.presets or (BASELINE, DEFAULT, *presets_of(call.name))
     for preset in presets:
-        check(replace(call.recipe, preset=preset))
+        check(with_preset(call.recipe, preset))
     out = options.out or Path("runs", f"compare-{call.name}-{call.variant}-{call.recipe.dataset}")
     request = Request(
         call.name,

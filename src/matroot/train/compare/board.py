@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..._terminal import CommandError
-from .run_state import RunState, read_run
 from .plan import Run
+from .run_state import RunState, read_run
 
 Ended = Callable[[Run, str | None], RunState]
 """Takes note of the end of a run, and says how far it came."""
@@ -43,7 +43,7 @@ class Board:
         state = self._states[run.name] = self._note_end(run, failure)
         self._words[run.name] = "failed" if failure is not None else _word(run, state)
         text = f"{run.name}: {self._words[run.name]}, epoch {state.epochs} of {run.recipe.epochs}"
-        best = "" if state.best is None else f", best accuracy {_percent(state.best)}"
+        best = "" if state.best is None else f", best accuracy {_percent(state.best)} %"
         self._say(text + best + ("" if failure is None else f": {failure}"))
 
     def table(self) -> Table:

@@ -5,15 +5,15 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import mean
 from typing import Any, Protocol
 
 from ..._terminal import CommandError
-from .run_state import RunState, read_run
 from .plan import Run, RunOptions
+from .run_state import read_run
 from .worker import to_job, train_run
 
 WORKER = (sys.executable, "-m", "matroot.train.compare.worker")
@@ -21,7 +21,7 @@ POLL = 0.3
 """Seconds between looks at processes."""
 PATIENCE = 60.0
 """Seconds that a process has to stop before it is killed: it loses the current epoch then, and nothing else."""
-INTERRUPTED = (130, -signal.SIGTERM, -signal.SIGINT)
+STOPPED = (130, -signal.SIGTERM, -signal.SIGINT, -signal.SIGKILL)
 """Exit status of a process that was asked to stop."""
 
 
@@ -57,19 +57,41 @@ class _Child:
     run: Run
     process: subprocess.Popen[bytes]
     epochs: int
-    since: float
-    """When the current epoch began, as far as can be seen from outside."""
     epoch_seconds: float | None
-    stopping: bool = False
+    began: float | None = None
+    """When the current epoch began; None while that is not known."""
+    patience_ends: float | None = None
+    """When it is killed; None while it was not asked to stop."""
 
-    def look(self, state: RunState, now: float) -> bool:
-        """Whether an epoch has ended since the last look."""
+    def ends_epoch(self, now: float) -> bool:
+        """Whether an epoch has ended since the last look, with another one to follow."""
+        state = read_run(self.run.folder)
         if state.epochs <= self.epochs:
             return False
-        # The first interval holds the start of the process as well.
-        self.epoch_seconds = max(now - self.since, state.epoch_seconds or 0.0)
-        self.epochs, self.since = state.epochs, now
-        return True
+        trained = state.epoch_seconds or 0.0
+        # The interval before the first epoch's end holds the start of the process as well.
+        self.epoch_seconds = trained if self.began is None else max(trained, now - self.began)
+        self.epochs, self.began = state.epochs, now
+        return state.epochs < self.run.recipe.epochs
+
+    def stop(self, now: float) -> None:
+        """Ask it to stop, once; kill it where it does not."""
+        if self.patience_ends is None:
+            self.process.terminate()
+            self.patience_ends = now + PATIENCE
+        elif now > self.patience_ends:
+            self.process.kill()
+
+    def failure(self) -> str | None:
+        """Why it ended without finishing its run; None if it did, or if it was asked to stop."""
+        status = self.process.returncode
+        if status == 0 or (self.patience_ends is not None and status in STOPPED):
+            return None
+        text = self.run.log.read_text(encoding="utf-8", errors="replace").strip()
+        if status == 2:
+            return _one_line(text)
+        last = text.splitlines()[-1] if text else "it printed nothing"
+        return f"exit status {status}: {_one_line(last)}; see {self.run.log}"
 
 
 def run_in_processes(
@@ -80,45 +102,39 @@ def run_in_processes(
     jobs: int,
     deadline: float | None = None,
     command: Sequence[str] = WORKER,
-    clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Up to ``jobs`` at once. No epoch is begun that would end after ``deadline``, by the ``clock``.
+    """Up to ``jobs`` at once. No epoch is begun that would end after ``deadline``, in seconds of ``time.monotonic``.
 
     Processes are stopped by SIGTERM, after which they can be resumed: at the deadline, and on Ctrl-C or SIGTERM here.
     """
-    waiting, active = list(runs), list[_Child]()
-    known: list[float] = []
+    waiting, active, known = list(runs), list[_Child](), list[float]()
     with _terminated_as_interrupted():
         try:
             while waiting or active:
-                while waiting and len(active) < jobs:
-                    if not _hopeful(waiting[0], known, deadline, clock()):
-                        waiting.clear()
-                        break
-                    run = waiting.pop(0)
-                    observer.started(run)
-                    active.append(_start(run, options, command, clock()))
-                for child in list(active):
-                    if child.process.poll() is not None:
-                        active.remove(child)
-                        observer.ended(child.run, _failure(child))
-                    elif deadline is not None and not child.stopping:
-                        now = clock()
-                        if child.look(read_run(child.run.folder), now) and child.epoch_seconds is not None:
-                            known.append(child.epoch_seconds)
-                            child.stopping = now + child.epoch_seconds > deadline
-                        if child.stopping or now > deadline:
-                            child.stopping = True
-                            child.process.terminate()
-                if active:
-                    time.sleep(POLL)
+                now = time.monotonic()
+                if waiting and not _is_hopeful(waiting[0], known, deadline, now):
+                    waiting.clear()
+                elif waiting and len(active) < jobs:
+                    observer.started(waiting[0])
+                    active.append(_start(waiting.pop(0), options, command))
+                    continue
+                for child in active:
+                    ends = deadline is not None and child.ends_epoch(now)
+                    if ends and child.epoch_seconds is not None:
+                        known.append(child.epoch_seconds)
+                    if _must_stop(child, ends, deadline, now):
+                        child.stop(now)
+                _collect(active, observer)
+                time.sleep(POLL if active else 0)
         finally:
-            _stop(active)
-            for child in active:
-                observer.ended(child.run, None)
+            while active:
+                for child in active:
+                    child.stop(time.monotonic())
+                time.sleep(POLL)
+                _collect(active, observer)
 
 
-def _start(run: Run, options: RunOptions, command: Sequence[str], now: float) -> _Child:
+def _start(run: Run, options: RunOptions, command: Sequence[str]) -> _Child:
     state = read_run(run.folder)
     run.log.parent.mkdir(parents=True, exist_ok=True)
     with run.log.open("wb") as log:
@@ -130,10 +146,10 @@ def _start(run: Run, options: RunOptions, command: Sequence[str], now: float) ->
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    return _Child(run, process, state.epochs, now, state.epoch_seconds)
+    return _Child(run, process, state.epochs, state.epoch_seconds)
 
 
-def _hopeful(run: Run, known: Sequence[float], deadline: float | None, now: float) -> bool:
+def _is_hopeful(run: Run, known: Sequence[float], deadline: float | None, now: float) -> bool:
     """Whether a run that is not running can finish an epoch in time."""
     if deadline is None:
         return True
@@ -142,29 +158,19 @@ def _hopeful(run: Run, known: Sequence[float], deadline: float | None, now: floa
     return now + expected < deadline
 
 
-def _failure(child: _Child) -> str | None:
-    """Why a process that ended did not finish its run; None if it did, or if it was asked to stop."""
-    status = child.process.returncode
-    if status == 0 or (child.stopping and status in INTERRUPTED):
-        return None
-    text = child.run.log.read_text(encoding="utf-8", errors="replace").strip()
-    if status == 2:
-        return _one_line(text)
-    last = text.splitlines()[-1] if text else "it printed nothing"
-    return f"exit status {status}: {_one_line(last)}; see {child.run.log}"
+def _must_stop(child: _Child, ends_epoch: bool, deadline: float | None, now: float) -> bool:
+    if deadline is None:
+        return False
+    return now > deadline or (ends_epoch and now + (child.epoch_seconds or 0.0) > deadline)
 
 
-def _stop(active: Sequence[_Child]) -> None:
-    for child in active:
-        if not child.stopping:
-            child.process.terminate()
-    limit = time.monotonic() + PATIENCE
-    for child in active:
-        try:
-            child.process.wait(max(0.1, limit - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            child.process.kill()
-            child.process.wait()
+def _collect(active: list[_Child], observer: Observer) -> None:
+    """Take leave of processes that have ended."""
+    for child in [child for child in active if child.process.poll() is not None]:
+        active.remove(child)
+        if child.process.stdin is not None:
+            child.process.stdin.close()
+        observer.ended(child.run, child.failure())
 
 
 @contextmanager

@@ -2,8 +2,9 @@
 
 from math import sqrt
 
+from .plan import BASELINE, DEFAULT
 from .results import Comparison
-from .summary import BASELINE, DEFAULT, Row, Spread, Summary, milliseconds
+from .summary import Row, Spread, Summary, milliseconds
 
 PAPERS = "mpa-lya"
 """The paper's own method."""
@@ -22,16 +23,14 @@ def findings(comparison: Comparison, summary: Summary) -> list[str]:
 
 
 def _best(summary: Summary) -> str:
-    rows = [row for row in summary.rows if row.best is not None]
+    rows = [(row.preset, row.best) for row in summary.rows if row.best is not None]
     if len(rows) < 2:
         return ""
-    sign = 1 if summary.measure == "error" else -1
-    first = min(rows, key=lambda row: sign * row.best.mean)
-    last = max(rows, key=lambda row: sign * row.best.mean)
+    rows.sort(key=lambda pair: pair[1].mean, reverse=summary.measure == "accuracy")
+    (first, best), (last, worst) = rows[0], rows[-1]
     word = "Lowest" if summary.measure == "error" else "Highest"
     return (
-        f"{word} {summary.measure} of the best epoch: {first.preset} with {first.best} %; "
-        f"{last.preset} is at the other end with {last.best} %."
+        f"{word} {summary.measure} of the best epoch: {first} with {best} %; {last} is at the other end with {worst} %."
     )
 
 
@@ -46,7 +45,7 @@ def _difference(one: Row, other: Row, summary: Summary) -> str:
     text = f"{one.preset} is {gap:.2f} points {word} {other.preset} ({a} and {b} %)"
     noise = _standard_error(a, b)
     if noise is None:
-        return f"{text}; one run of each does not say whether that is noise."
+        return f"{text}; a single run does not say whether that is noise."
     return f"{text}, {'within' if gap <= 2 * noise else 'more than'} two standard errors of the difference."
 
 

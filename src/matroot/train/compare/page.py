@@ -42,10 +42,8 @@ def _title(one: Comparison) -> str:
 def _section(one: Comparison, title: str, ident: str) -> str:
     summary = summarise(one)
     found, said = findings(one, summary), notes(one, summary)
-    table = frame(
-        f"Table: {title}",
-        _row("th", heads(summary), "col", "thead") + f"<tbody>{''.join(_body_row(cells(r)) for r in summary.rows)}</tbody>",
-    )
+    rows = "".join(_row(cells(row)) for row in summary.rows)
+    table = frame(f"Table: {title}", f"{_head(heads(summary))}<tbody>{rows}</tbody>")
     cards = _card("What was found", found or ["Too few figures for a statement."])
     cards += _card("Beside the figures", said)
     return (
@@ -64,18 +62,15 @@ def frame(label: str, table: str) -> str:
     return f'<div class="table" role="region" tabindex="0" aria-label="{escape(label)}"><table>{table}</table></div>'
 
 
-def _row(tag: str, texts: Sequence[str], scope: str, part: str) -> str:
-    inner = "".join(f'<{tag} scope="{scope}"{_left(k)}>{escape(text)}</{tag}>' for k, text in enumerate(texts))
-    return f"<{part}><tr>{inner}</tr></{part}>"
+def _head(texts: Sequence[str]) -> str:
+    first, *rest = texts
+    others = "".join(f'<th scope="col">{escape(text)}</th>' for text in rest)
+    return f'<thead><tr><th scope="col" class="text">{escape(first)}</th>{others}</tr></thead>'
 
 
-def _body_row(texts: Sequence[str]) -> str:
+def _row(texts: Sequence[str]) -> str:
     first, *rest = texts
     return f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(text)}</td>" for text in rest)}</tr>'
-
-
-def _left(k: int) -> str:
-    return "" if k else ' class="text"'
 
 
 def _figures(one: Comparison, ident: str) -> str:

@@ -1,7 +1,7 @@
 """Which runs a comparison consists of, and where they are."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,8 @@ from typing import Any
 from ..._terminal import CommandError
 from ..recipe import Recipe
 
+BASELINE, DEFAULT = "baseline", "default"
+"""Presets that are none of the paper's: the network without roots, and matroot's own choice."""
 OF_A_RUN = ("preset", "seed")
 """Fields of a recipe in which the runs of a comparison differ."""
 
@@ -44,10 +46,18 @@ def plan(recipe: Recipe, presets: Iterable[str], seeds: Iterable[int], out: Path
     """Every preset with the first seed, then with the next: what is there early compares all presets."""
     presets = list(dict.fromkeys(presets))
     return [
-        Run(replace(recipe, preset=preset, seed=seed), out / f"{preset}-seed{seed}")
+        Run(with_preset(recipe, preset, seed), out / f"{preset}-seed{seed}")
         for seed in dict.fromkeys(seeds)
         for preset in presets
     ]
+
+
+def with_preset(recipe: Recipe, preset: str, seed: int = 0) -> Recipe:
+    """The recipe of one run."""
+    if preset == BASELINE:
+        # It has no roots to compute in another way in its first epochs.
+        recipe = replace(recipe, first_preset=None, first_preset_epochs=0)
+    return replace(recipe, preset=preset, seed=seed)
 
 
 def shared_fields(recipe: Recipe) -> dict[str, Any]:
@@ -70,10 +80,3 @@ def require_same(where: Path, found: dict[str, Any], wanted: dict[str, Any]) -> 
             f"{where}: made with {name} = {found.get(name)!r}{others}, now it is {wanted.get(name)!r}; "
             "another --out keeps both"
         )
-
-
-def require_presets(presets: Sequence[str], valid: Sequence[str]) -> None:
-    """CommandError for a preset that does not exist."""
-    for preset in presets:
-        if preset not in valid:
-            raise CommandError(f"unknown preset {preset!r}; valid names are {', '.join(valid)}")

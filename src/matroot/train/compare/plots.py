@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..._registry import presets
+from .plan import BASELINE, DEFAULT
 from .results import Comparison
-from .summary import BASELINE, DEFAULT, Summary, milliseconds
+from .summary import Summary, milliseconds
 from .svg import COLOURS, INK, RULE, colour, drawing, to_svg
 
 ORDER = (DEFAULT, BASELINE, *presets())

@@ -27,7 +27,7 @@ class RunResult:
     seed: int
     result: dict[str, Any] | None
     failure: str | None = None
-    curve: Curve = Curve()
+    curve: Curve = field(default_factory=Curve)
     environment: dict[str, Any] | None = None
 
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ class RunState:
     environment: dict[str, Any] | None = None
     result: dict[str, Any] | None = None
     """None where it is not finished."""
-    curve: Curve = Curve()
+    curve: Curve = field(default_factory=Curve)
     epoch_seconds: float | None = None
     """Mean of the training of an epoch; None before the first."""
 

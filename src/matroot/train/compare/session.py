@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from ..._environment import environment
 from ..._files import write_whole
+from ..._terminal import CommandError
 from ..recipe import Recipe
 from .board import Board
 from .execution import WORKER, run_here, run_in_processes
@@ -33,7 +34,7 @@ class Request:
     seeds: tuple[int, ...]
     out: Path
     command: str
-    options: RunOptions = RunOptions()
+    options: RunOptions = field(default_factory=RunOptions)
     jobs: int = 1
     time_limit: float | None = None
     """Seconds."""
@@ -74,9 +75,9 @@ def compare(request: Request, console: Console) -> int:
                     run_here(missing, request.options, board)
     finally:
         # After Ctrl-C too.
-        session.save_page()
         show(session.comparison, console)
-        console.print(f"{session.path}\n{session.path.with_suffix('.html')}", highlight=False, soft_wrap=True)
+        console.print(str(session.path), highlight=False, soft_wrap=True)
+        _print_page(session, console)
     unfinished = sum(run.result is None for run in session.comparison.runs)
     if unfinished:
         console.print(f"{unfinished} runs are not finished; the same command goes on.", highlight=False)
@@ -110,6 +111,17 @@ def write_page(path: Path, comparisons: Sequence[Comparison]) -> None:
         write_whole(path, data)
     except OSError as error:
         raise CompareError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _print_page(session: "_Session", console: Console) -> None:
+    """Write the page and print its path; where that fails say why, for the runs are worth more than their page."""
+    path = session.path.with_suffix(".html")
+    try:
+        write_page(path, [session.comparison])
+    except CommandError as error:
+        console.print(f"no page: {error}", markup=False, highlight=False, soft_wrap=True)
+    else:
+        console.print(str(path), highlight=False, soft_wrap=True)
 
 
 class _Session:
@@ -166,9 +178,6 @@ class _Session:
 
     def save(self) -> None:
         write(self.path, self.comparison)
-
-    def save_page(self) -> None:
-        write_page(self.path.with_suffix(".html"), [self.comparison])
 
     def _note(self, run: Run, state: RunState, failure: str | None) -> None:
         place = None if state.environment is None else {key: state.environment.get(key) for key in KEPT}

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 
 from ..paper import Measure, Published, nearest_column
+from .plan import BASELINE, DEFAULT
 from .results import Comparison, StepTime
 
-BASELINE, DEFAULT = "baseline", "default"
 MISSING = "-"
 RATIOS = ("over baseline", "root %")
 
@@ -129,9 +129,7 @@ def notes(comparison: Comparison, summary: Summary) -> list[str]:
     if comparison.stand_in:
         found.append(comparison.stand_in)
     if not summary.is_papers:
-        found.append(
-            f"Ours are of {recipe['model']} on {recipe['dataset']}: another experiment, not to be compared."
-        )
+        found.append(f"Ours are of {recipe['model']} on {recipe['dataset']}: another experiment, not to be compared.")
     found.append(f"These runs follow the variant {comparison.variant} with {recipe['epochs']} epochs.")
     unfinished = [f"{run.preset} with seed {run.seed}" for run in comparison.runs if run.result is run.failure is None]
     if unfinished:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..._terminal import CommandError
 
@@ -36,7 +36,7 @@ def drawing() -> Iterator[None]:
         if (missing.name or "").partition(".")[0] != "matplotlib":
             raise
         raise CommandError('the page needs matplotlib: pip install "matroot[training]"') from missing
-    settings = {
+    settings: Any = {
         "svg.hashsalt": "matroot",
         "svg.fonttype": "none",
         # That of the page's style sheet, by which matplotlib leaves room for text.
@@ -66,7 +66,9 @@ def to_svg(figure: "Figure", ident: str, title: str, description: str) -> str:
     written = io.StringIO()
     figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = written.getvalue()
-    view_box, body = re.search(r'<svg [^>]*viewBox="([^"]*)"[^>]*>(.*)</svg>', text, re.DOTALL).groups()  # type: ignore[union-attr]
+    found = re.search(r'<svg [^>]*viewBox="([^"]*)"[^>]*>(.*)</svg>', text, re.DOTALL)
+    assert found is not None
+    view_box, body = found.groups()
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     # Text takes the font of the page; a rule for all strokes that matplotlib writes would reach the whole page.
     body = re.sub(r"font(-family|-size)?: [^;\"]*;? ?", "", body)

@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 
@@ -19,9 +19,8 @@ from ..recipe import Recipe
 from ..seeding import deterministic_convolutions
 from ..step import GraphStep
 from .clock import Work, milliseconds_in_turns
-from .plan import RunOptions
+from .plan import BASELINE, RunOptions, with_preset
 from .results import StepTime, Timing
-from .summary import BASELINE
 from .without_roots import roots_left_out
 
 REFERENCE = "mpa-lya"
@@ -48,12 +47,12 @@ def time_steps(recipe: Recipe, presets: Sequence[str], options: RunOptions) -> T
     with deterministic_convolutions():
         for preset in presets:
             try:
-                entries[preset] = _entry(replace(recipe, preset=preset), data, ranks, options.graph)
+                entries[preset] = _entry(with_preset(recipe, preset), data, ranks, options.graph)
             except (CommandError, RuntimeError) as error:
                 failures[preset] = " ".join(str(error).split())[:300]
         modes = {entry.mode for preset, entry in entries.items() if preset != BASELINE}
         without = {
-            mode: _entry(replace(recipe, preset=REFERENCE), data, ranks, mode == "graph", without_roots=True)
+            mode: _entry(with_preset(recipe, REFERENCE), data, ranks, mode == "graph", without_roots=True)
             for mode in modes
         }
         # Names that no preset has.

@@ -33,13 +33,15 @@ def train_run(run: Run, options: RunOptions) -> None:
 
 def to_job(run: Run, options: RunOptions) -> str:
     """A run as an argument for another process."""
-    return json.dumps({"folder": str(run.folder), "recipe": asdict(run.recipe), "options": asdict(options)}, default=str)
+    job = {"folder": str(run.folder), "recipe": asdict(run.recipe), "options": asdict(options)}
+    return json.dumps(job, default=str)
 
 
 def from_job(job: str) -> tuple[Run, RunOptions]:
     """What ``to_job`` was given."""
     found: dict[str, Any] = json.loads(job)
-    recipe = {name: tuple(value) if isinstance(value, list) else value for name, value in found["recipe"].items()}
+    recipe: dict[str, Any] = found["recipe"]
+    recipe["milestones"] = tuple(recipe["milestones"])
     options = found["options"]
     options["data"] = None if options["data"] is None else Path(options["data"])
     return Run(Recipe(**recipe), Path(found["folder"])), RunOptions(**options)

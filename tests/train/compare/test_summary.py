@@ -7,6 +7,8 @@ from matroot.train.compare.findings import findings
 from matroot.train.compare.summary import cells, heads, milliseconds, notes, spread, summarise
 from matroot.train.compare.terminal import show
 
+from matroot.train.compare.results import StepTime, Timing
+
 from .examples import RUNS, comparison, run
 
 
@@ -58,6 +60,15 @@ def test_failures_are_named():
     assert "Of 6 runs 1 failed." in findings(one, summarise(one))
 
 
+def test_steps_that_are_not_replayed_are_named():
+    one = comparison()
+    assert "Steps are replayed from a CUDA graph, but for mpa-lya, which cannot be captured." in notes(
+        one, summarise(one)
+    )
+    eager = comparison(timing=Timing("cpu", {"ns": StepTime(1.0, 1.0, 1.0, "eager")}))
+    assert not [note for note in notes(eager, summarise(eager)) if "replayed" in note]
+
+
 def test_sentences():
     one = comparison()
     found = " ".join(findings(one, summarise(one)))
@@ -71,7 +82,9 @@ def test_sentences():
 
 
 def test_a_difference_beyond_noise():
-    runs = tuple(run(preset, seed, a + 0.001 * seed) for preset, a in (("default", 0.9), ("mpa-lya", 0.8)) for seed in (0, 1))
+    runs = tuple(
+        run(preset, seed, a + 0.001 * seed) for preset, a in (("default", 0.9), ("mpa-lya", 0.8)) for seed in (0, 1)
+    )
     one = comparison(runs=runs, timing=None)
     assert "default is 10.00 points better than mpa-lya" in findings(one, summarise(one))[1]
     assert "more than two standard errors" in findings(one, summarise(one))[1]

@@ -138,5 +138,8 @@ def notes(comparison: Comparison, summary: Summary) -> list[str]:
         f"{run.preset}, seed {run.seed}, failed: {run.failure}" for run in comparison.runs if run.failure is not None
     ]
     if comparison.timing:
+        eager = [preset for preset, step in comparison.timing.steps.items() if step.mode == "eager"]
+        if 0 < len(eager) < len(comparison.timing.steps):
+            found.append(f"Steps are replayed from a CUDA graph, but for {', '.join(eager)}, which cannot be captured.")
         found += [f"{preset} was not timed: {why}" for preset, why in comparison.timing.failures.items()]
     return found

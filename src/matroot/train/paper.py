@@ -3,7 +3,7 @@
 All figures are percent, as printed there. Names of networks, data sets and presets are matroot's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,185 +44,114 @@ class Column:
     """By preset."""
 
 
-def _whitening(model: str, network: str, dataset: str, data: str, **cells: tuple[float, float]) -> Column:
-    """Error of five runs, the best epoch of each: mean and standard deviation."""
-    title = f"{network} on {data}"
-    found = {_preset(name): Published(title, "error", mean, 5, std) for name, (mean, std) in cells.items()}
-    return Column("dbn", model, dataset, title, "error", found)
+Figure = float | tuple[float, float]
+"""A figure alone; of an error with its standard deviation, of a top-1 accuracy with the top-5."""
 
 
-def _accuracy(
-    recipe: str, model: str, network: str, dataset: str, data: str, **cells: float | tuple[float, float]
-) -> Column:
-    """Accuracy of a single run: top-1, or top-1 and top-5."""
-    title, found = f"{network} on {data}", {}
-    for name, cell in cells.items():
-        top1, top5 = cell if isinstance(cell, tuple) else (cell, None)
-        found[_preset(name)] = Published(title, "accuracy", top1, top5=top5)
-    return Column(recipe, model, dataset, title, "accuracy", found)
+@dataclass(frozen=True)
+class _Table:
+    """A table of the paper: a row a preset, a column a network and a data set."""
+
+    recipe: str
+    measure: Measure
+    columns: tuple[tuple[str, str, str, str], ...]
+    """Network and data set by matroot's names, then by the paper's."""
+    rows: Mapping[str, tuple[Figure, ...]]
+
+    def __iter__(self) -> Iterator[Column]:
+        for k, (model, dataset, network, data) in enumerate(self.columns):
+            title = f"{network} on {data}"
+            cells = {preset: self._cell(title, figures[k]) for preset, figures in self.rows.items()}
+            yield Column(self.recipe, model, dataset, title, self.measure, cells)
+
+    def _cell(self, title: str, figure: Figure) -> Published:
+        first, second = figure if isinstance(figure, tuple) else (figure, None)
+        if self.measure == "error":
+            # Of five runs, the best epoch of each.
+            return Published(title, "error", first, runs=5, std=second)
+        return Published(title, "accuracy", first, top5=second)
 
 
-def _preset(name: str) -> str:
-    return name.replace("_", "-")
-
-
-COLUMNS: tuple[Column, ...] = (
-    _whitening(
-        "resnet18_dbn",
-        "ResNet-18",
-        "cifar10",
-        "CIFAR-10",
-        svd_clip=(4.88, 0.25),
-        svd_pi=(4.59, 0.09),
-        svd_taylor=(4.50, 0.08),
-        svd_pade=(4.65, 0.11),
-        ns=(4.57, 0.15),
-        mpa_lya=(4.39, 0.09),
-        mtp_lya=(4.49, 0.13),
-        svd_lya=(4.45, 0.16),
-        ns_lya=(4.51, 0.14),
+_WHITENING = _Table(
+    "dbn",
+    "error",
+    (
+        ("resnet18_dbn", "cifar10", "ResNet-18", "CIFAR-10"),
+        ("resnet18_dbn", "cifar100", "ResNet-18", "CIFAR-100"),
+        ("resnet50_dbn", "cifar100", "ResNet-50", "CIFAR-100"),
     ),
-    _whitening(
-        "resnet18_dbn",
-        "ResNet-18",
-        "cifar100",
-        "CIFAR-100",
-        svd_clip=(21.60, 0.39),
-        svd_pi=(21.39, 0.23),
-        svd_taylor=(21.14, 0.20),
-        svd_pade=(21.41, 0.15),
-        ns=(21.24, 0.20),
-        mpa_lya=(21.11, 0.12),
-        mtp_lya=(21.42, 0.21),
-        svd_lya=(21.24, 0.24),
-        ns_lya=(21.16, 0.17),
-    ),
-    _whitening(
-        "resnet50_dbn",
-        "ResNet-50",
-        "cifar100",
-        "CIFAR-100",
-        svd_clip=(20.50, 0.33),
-        svd_pi=(19.94, 0.44),
-        svd_taylor=(19.81, 0.24),
-        svd_pade=(20.25, 0.23),
-        ns=(19.39, 0.30),
-        mpa_lya=(19.55, 0.20),
-        mtp_lya=(20.55, 0.37),
-        svd_lya=(19.41, 0.11),
-        ns_lya=(19.65, 0.35),
-    ),
-    _accuracy(
-        "gcp",
-        "resnet50_gcp",
-        "ResNet-50",
-        "imagenet",
-        "ImageNet",
-        svd_taylor=(77.09, 93.33),
-        svd_pade=(77.33, 93.49),
-        ns=(77.19, 93.40),
-        mpa_lya=(77.13, 93.45),
-    ),
-    _accuracy(
-        "finegrained",
-        "resnet50_gcp",
-        "ResNet-50",
-        "cub200",
-        "Birds (CUB-200)",
-        svd_taylor=86.9,
-        svd_pade=87.2,
-        ns=87.3,
-        mpa_lya=87.8,
-    ),
-    _accuracy(
-        "finegrained",
-        "resnet50_gcp",
-        "ResNet-50",
-        "aircraft",
-        "Aircraft",
-        svd_taylor=89.9,
-        svd_pade=90.5,
-        ns=89.5,
-        mpa_lya=91.0,
-    ),
-    _accuracy(
-        "finegrained",
-        "resnet50_gcp",
-        "ResNet-50",
-        "cars",
-        "Cars",
-        svd_taylor=92.3,
-        svd_pade=92.8,
-        ns=91.7,
-        mpa_lya=92.5,
-    ),
-    _accuracy(
-        "video",
-        "tea50_tcp",
-        "TEA ResNet-50",
-        "hmdb51",
-        "HMDB51",
-        svd_taylor=(73.79, 93.84),
-        svd_pade=(73.89, 93.79),
-        ns=(72.75, 93.86),
-        mpa_lya=(74.05, 93.99),
-    ),
-    _accuracy(
-        "video",
-        "tea50_tcp",
-        "TEA ResNet-50",
-        "ucf101",
-        "UCF101",
-        svd_taylor=(95.00, 99.60),
-        svd_pade=(94.13, 99.47),
-        ns=(94.16, 99.50),
-        mpa_lya=(94.24, 99.58),
-    ),
-    _accuracy(
-        "sovit",
-        "so_vit_7",
-        "So-ViT-7",
-        "imagenet",
-        "ImageNet",
-        pi=(75.93, 93.04),
-        svd_pi=(76.55, 93.42),
-        svd_taylor=(76.66, 93.52),
-        svd_pade=(76.71, 93.49),
-        ns=(76.50, 93.44),
-        mpa_lya=(76.84, 93.46),
-        mtp_lya=(76.46, 93.26),
-    ),
-    _accuracy(
-        "sovit",
-        "so_vit_10",
-        "So-ViT-10",
-        "imagenet",
-        "ImageNet",
-        pi=(77.96, 94.18),
-        svd_pi=(78.53, 94.40),
-        svd_taylor=(78.64, 94.49),
-        svd_pade=(78.77, 94.51),
-        ns=(78.50, 94.44),
-        mpa_lya=(78.83, 94.58),
-        mtp_lya=(78.44, 94.33),
-    ),
-    # Where the accuracy is saturated: reached after 303 epochs by pi, 278 svd-pi, 271 svd-taylor, 265 svd-pade, 280 ns,
-    # 254 mpa-lya and 279 mtp-lya.
-    _accuracy(
-        "sovit",
-        "so_vit_14",
-        "So-ViT-14",
-        "imagenet",
-        "ImageNet",
-        pi=(82.16, 96.02),
-        svd_pi=(82.16, 96.01),
-        svd_taylor=(82.15, 96.02),
-        svd_pade=(82.17, 96.02),
-        ns=(82.16, 96.01),
-        mpa_lya=(82.17, 96.03),
-        mtp_lya=(82.16, 96.02),
-    ),
+    {
+        "svd-clip": ((4.88, 0.25), (21.60, 0.39), (20.50, 0.33)),
+        "svd-pi": ((4.59, 0.09), (21.39, 0.23), (19.94, 0.44)),
+        "svd-taylor": ((4.50, 0.08), (21.14, 0.20), (19.81, 0.24)),
+        "svd-pade": ((4.65, 0.11), (21.41, 0.15), (20.25, 0.23)),
+        "ns": ((4.57, 0.15), (21.24, 0.20), (19.39, 0.30)),
+        "mpa-lya": ((4.39, 0.09), (21.11, 0.12), (19.55, 0.20)),
+        "mtp-lya": ((4.49, 0.13), (21.42, 0.21), (20.55, 0.37)),
+        "svd-lya": ((4.45, 0.16), (21.24, 0.24), (19.41, 0.11)),
+        "ns-lya": ((4.51, 0.14), (21.16, 0.17), (19.65, 0.35)),
+    },
 )
+_COVARIANCE_POOLING = _Table(
+    "gcp",
+    "accuracy",
+    (("resnet50_gcp", "imagenet", "ResNet-50", "ImageNet"),),
+    {
+        "svd-taylor": ((77.09, 93.33),),
+        "svd-pade": ((77.33, 93.49),),
+        "ns": ((77.19, 93.40),),
+        "mpa-lya": ((77.13, 93.45),),
+    },
+)
+_FINE_GRAINED = _Table(
+    "finegrained",
+    "accuracy",
+    (
+        ("resnet50_gcp", "cub200", "ResNet-50", "Birds (CUB-200)"),
+        ("resnet50_gcp", "aircraft", "ResNet-50", "Aircraft"),
+        ("resnet50_gcp", "cars", "ResNet-50", "Cars"),
+    ),
+    {
+        "svd-taylor": (86.9, 89.9, 92.3),
+        "svd-pade": (87.2, 90.5, 92.8),
+        "ns": (87.3, 89.5, 91.7),
+        "mpa-lya": (87.8, 91.0, 92.5),
+    },
+)
+_VIDEO = _Table(
+    "video",
+    "accuracy",
+    (
+        ("tea50_tcp", "hmdb51", "TEA ResNet-50", "HMDB51"),
+        ("tea50_tcp", "ucf101", "TEA ResNet-50", "UCF101"),
+    ),
+    {
+        "svd-taylor": ((73.79, 93.84), (95.00, 99.60)),
+        "svd-pade": ((73.89, 93.79), (94.13, 99.47)),
+        "ns": ((72.75, 93.86), (94.16, 99.50)),
+        "mpa-lya": ((74.05, 93.99), (94.24, 99.58)),
+    },
+)
+# The accuracy of So-ViT-14 is saturated. It is reached after 303, 278, 271, 265, 280, 254 and 279 epochs, in this order.
+_TRANSFORMERS = _Table(
+    "sovit",
+    "accuracy",
+    (
+        ("so_vit_7", "imagenet", "So-ViT-7", "ImageNet"),
+        ("so_vit_10", "imagenet", "So-ViT-10", "ImageNet"),
+        ("so_vit_14", "imagenet", "So-ViT-14", "ImageNet"),
+    ),
+    {
+        "pi": ((75.93, 93.04), (77.96, 94.18), (82.16, 96.02)),
+        "svd-pi": ((76.55, 93.42), (78.53, 94.40), (82.16, 96.01)),
+        "svd-taylor": ((76.66, 93.52), (78.64, 94.49), (82.15, 96.02)),
+        "svd-pade": ((76.71, 93.49), (78.77, 94.51), (82.17, 96.02)),
+        "ns": ((76.50, 93.44), (78.50, 94.44), (82.16, 96.01)),
+        "mpa-lya": ((76.84, 93.46), (78.83, 94.58), (82.17, 96.03)),
+        "mtp-lya": ((76.46, 93.26), (78.44, 94.33), (82.16, 96.02)),
+    },
+)
+COLUMNS: tuple[Column, ...] = (*_WHITENING, *_COVARIANCE_POOLING, *_FINE_GRAINED, *_VIDEO, *_TRANSFORMERS)
 """Of each recipe, the one to set other networks and data sets beside stands first."""
 
 

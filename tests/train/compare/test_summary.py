@@ -4,10 +4,9 @@ import pytest
 from rich.console import Console
 
 from matroot.train.compare.findings import findings
+from matroot.train.compare.results import StepTime, Timing
 from matroot.train.compare.summary import cells, heads, milliseconds, notes, spread, summarise
 from matroot.train.compare.terminal import show
-
-from matroot.train.compare.results import StepTime, Timing
 
 from .examples import RUNS, comparison, run
 

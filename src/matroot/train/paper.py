@@ -132,7 +132,7 @@ _VIDEO = _Table(
         "mpa-lya": ((74.05, 93.99), (94.24, 99.58)),
     },
 )
-# The accuracy of So-ViT-14 is saturated. It is reached after 303, 278, 271, 265, 280, 254 and 279 epochs, in this order.
+# The accuracy of So-ViT-14 is saturated. It is reached after 303, 278, 271, 265, 280, 254 and 279 epochs.
 _TRANSFORMERS = _Table(
     "sovit",
     "accuracy",

@@ -17,6 +17,13 @@ def accuracy(preset, seed, epoch):
     return 0.9 - 0.5 / (1 + epoch) + 0.01 * seed + 0.001 * len(preset)
 
 
+def write(path, text):
+    """Whole or not at all: others read while this writes."""
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text(text)
+    partial.replace(path)
+
+
 def train(recipe, folder, seconds=0.0, fail=(), stop_after=None):
     """Resume a run, or start it; ValueError in the second epoch of a preset that is to fail."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -26,7 +33,7 @@ def train(recipe, folder, seconds=0.0, fail=(), stop_after=None):
 
     def describe(result):
         content = {"format": "matroot-run 1", "command": "", "environment": {"device": "none", "torch": "2"}}
-        (folder / "run.json").write_text(json.dumps({**content, "recipe": recipe, "result": result}))
+        write(folder / "run.json", json.dumps({**content, "recipe": recipe, "result": result}))
 
     describe(None)
     for epoch in range(len(lines) + 1, recipe["epochs"] + 1):
@@ -35,7 +42,7 @@ def train(recipe, folder, seconds=0.0, fail=(), stop_after=None):
         time.sleep(seconds)
         line = {"epoch": epoch, "train_loss": 1 / epoch, "test_accuracy": accuracy(preset, seed, epoch)}
         lines.append(json.dumps({**line, "seconds": seconds}))
-        metrics.write_text("\n".join(lines) + "\n")
+        write(metrics, "\n".join(lines) + "\n")
         if stop_after == epoch:
             raise KeyboardInterrupt
     found = [json.loads(line)["test_accuracy"] for line in lines]

@@ -9,24 +9,26 @@ import torch
 Work = Callable[[], object]
 
 MIN_ROUNDS = 3
+WARMUP = (1, 5)
+"""Calls before the first sample, elsewhere and on CUDA, where a step is captured in the fourth."""
 BURST = 0.05
 """Seconds of steps in a row that make a sample: on a GPU Python runs ahead of the device, as it does in training."""
 
 
 def milliseconds_in_turns(
-    entries: Mapping[str, Work], device: torch.device, time_budget: float = 2.0
+    entries: Mapping[str, Work], device: torch.device, time_budget: float = 1.0
 ) -> tuple[dict[str, tuple[float, float, float]], dict[str, str]]:
     """Milliseconds of every entry, as median and quartiles, and why the others have none.
 
     One sample each per round, in reverse order after every round, until ``time_budget`` seconds per entry are spent,
-    for ``MIN_ROUNDS`` at least. Three calls before do not count: in them code is compiled and graphs are captured. An
-    entry that raises is left out.
+    for ``MIN_ROUNDS`` at least. Calls before do not count: in them code is compiled, and on CUDA a graph is captured.
+    An entry that raises is left out.
     """
     failures: dict[str, str] = {}
     calls: dict[str, int] = {}
     for name, work in entries.items():
         try:
-            for _ in range(2):
+            for _ in range(WARMUP[device.type == "cuda"]):
                 work()
             calls[name] = max(1, round(BURST / max(_seconds(work, 1, device), 1e-6)))
         except Exception as error:

@@ -44,13 +44,12 @@ class Request:
 
 
 def compare(request: Request, console: Console) -> int:
-    """Make the runs that are missing, write result file and page after each, and print the table.
+    """Make the runs that are missing, writing the result file after each; then print the table and write the page.
 
     Returns the exit status: 0 when all runs are finished, 1 when some failed or are not. CommandError if there are
     runs of another recipe in the folder, or a result file that cannot be read; nothing is changed then.
     """
-    start = time.monotonic()
-    deadline = None if request.time_limit is None else start + request.time_limit
+    deadline = None if request.time_limit is None else time.monotonic() + request.time_limit
     runs = plan(request.recipe, request.presets, request.seeds, request.out)
     session = _Session(request, runs)
     session.save()
@@ -78,7 +77,7 @@ def compare(request: Request, console: Console) -> int:
         show(session.comparison, console)
         console.print(str(session.path), highlight=False, soft_wrap=True)
         _print_page(session, console)
-    unfinished = sum(run.result is None for run in session.comparison.runs)
+    unfinished = sum(map(session.is_missing, runs))
     if unfinished:
         console.print(f"{unfinished} runs are not finished; the same command goes on.", highlight=False)
     return 1 if unfinished else 0

@@ -59,6 +59,7 @@ def test_processes_together_have_the_batches_of_one(folder):
 
 def test_global_generators_are_left_alone(folder):
     """A resumed run needs no state of them because nothing here draws from them."""
+    random.seed(5), np.random.seed(5), torch.manual_seed(5)
     before = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state()
     images(folder)
     assert random.getstate() == before[0]

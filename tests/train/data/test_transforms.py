@@ -7,8 +7,11 @@ import pytest
 import torch
 from PIL import Image
 
+from matroot.train.data.augment import Normalise
+from matroot.train.data.on_device import Augmentation, OnDevice
+from matroot.train.data.order import evaluation_order
 from matroot.train.data.seeding import generator_for
-from matroot.train.data.split import Resize
+from matroot.train.data.split import InMemory, Resize
 from matroot.train.data.transforms import Evaluation, Training, rand_augment
 
 
@@ -64,6 +67,18 @@ def test_crops_of_small_images_equal_slices_of_the_padded_image():
         found.add(image[0].movedim(0, -1).numpy().tobytes())
     assert found <= expected
     assert len(found) > 20
+
+
+@pytest.mark.parametrize("side", [12, 16, 18])
+def test_without_augmentation_small_images_are_those_of_batches_on_the_device(side):
+    pixels = torch.randint(0, 256, (1, side, side, 3), generator=generator_for(0), dtype=torch.uint8)
+    data = InMemory(pixels, torch.zeros(1, dtype=torch.int64))
+    raw = Normalise((0.0,) * 3, (1 / 255,) * 3, torch.device("cpu"))
+    on_device = OnDevice(data, evaluation_order(1, 1), Augmentation("none", 16), raw, torch.device("cpu"), 0)
+    (expected, _), *_ = on_device.epoch(0)
+    image = Training("none", 16, Resize(), None)(data.read(0, lambda count: []), generator_for(0))
+    # Pillow rounds resized pixels to bytes.
+    torch.testing.assert_close(image.float(), expected, rtol=0, atol=1)
 
 
 def test_shifts_do_not_mirror():

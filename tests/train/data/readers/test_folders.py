@@ -24,7 +24,9 @@ def test_a_folder_of_ones_own(tmp_path, test):
 
 def test_imagenet_has_a_thousand_classes(tmp_path):
     class_folders(tmp_path / "imagenet")
-    with pytest.raises(DataError, match=r"imagenet/train: 2 classes, expected 1000; the data set `folder` takes any"):
+    with pytest.raises(
+        DataError, match=r"imagenet/train: 2 classes, expected 1000; folder, frames and videos take any"
+    ):
         open_data(recipe("imagenet"), tmp_path, CPU)
     assert ImageFolders("val", classes=2)(tmp_path / "imagenet").stand_in is None
 

@@ -4,17 +4,20 @@ import json
 import os
 import random
 import signal
+import sys
 import time
-from multiprocessing import get_context
+from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from matroot.train import checkpoint, run
 from matroot.train.step import EagerStep
 
-from .tiny import install, tiny_recipe
+from . import until_killed
+from .outcome import assert_same, outcome
+from .tiny import tiny_recipe
 
 RECIPES = {
     "sgd": {"clip_norm": 1.0, "classifier_lr_factor": 5.0},
@@ -32,35 +35,6 @@ RECIPES = {
     "float16": {"precision": "float16", "ema": 0.5},
     "presets": {"preset": "svd-pade", "first_preset": "ns", "first_preset_epochs": 2, "freeze_norms": True},
 }
-
-
-def outcome(folder):
-    """All that a run leaves behind, but for times."""
-    last = torch.load(folder / "last.pt", weights_only=True)
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    for row in (*rows, *last["history"]):
-        for name in ("seconds", "images_per_second", "step_ms"):
-            del row[name]
-    assert rows == last["history"]
-    result = json.loads((folder / "run.json").read_text())["result"]
-    del result["seconds"], result["step_ms"]
-    return last, result, load_file(folder / "best.safetensors")
-
-
-def assert_same(found, expected):
-    """The same dictionaries, numbers and bits of tensors."""
-    if isinstance(found, dict):
-        assert found.keys() == expected.keys()
-        for name in found:
-            assert_same(found[name], expected[name])
-    elif isinstance(found, list | tuple):
-        for one, other in zip(found, expected, strict=True):
-            assert_same(one, other)
-    elif isinstance(found, torch.Tensor):
-        assert found.dtype == expected.dtype
-        assert torch.equal(found, expected)
-    else:
-        assert found == expected
 
 
 @pytest.mark.usefixtures("tiny")
@@ -108,40 +82,30 @@ def test_stopped_within_an_epoch(failure, tmp_path, monkeypatch):
     assert_same(outcome(tmp_path / "parts"), outcome(tmp_path / "whole"))
 
 
-def train_for_long(folder):
-    """What a process does until it is killed."""
-    torch.set_num_threads(1)
-    with pytest.MonkeyPatch.context() as patch:
-        install(patch)
-        (folder / "started").touch()
-        run.train(long_recipe(), folder, quiet=True, resume=True)
-
-
-def long_recipe():
-    return tiny_recipe(epochs=25, **RECIPES["adamw"])
+def epochs_in(folder):
+    """Of the checkpoint, which must be whole; 0 before there is one."""
+    path = folder / "last.pt"
+    return len(checkpoint.load(path).history) if path.exists() else 0
 
 
 @pytest.mark.usefixtures("tiny")
 def test_killed_at_random_moments(tmp_path):
     """SIGKILL leaves no time for anything: the checkpoint is that of some epoch before, and whole."""
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["matroot.train.run", "tests.train.tiny"])
     killed, whole = tmp_path / "killed", tmp_path / "whole"
-    killed.mkdir()
-    epochs = []
-    for _ in range(5):
-        process = context.Process(target=train_for_long, args=(killed,))
-        process.start()
-        while not (killed / "started").exists():
-            assert process.exitcode is None
-            time.sleep(0.01)
-        (killed / "started").unlink()
-        time.sleep(random.uniform(0.2, 0.6))
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
-        if (killed / "last.pt").exists():
-            epochs.append(len(checkpoint.load(killed / "last.pt").history))
-    assert epochs == sorted(epochs)
-    run.train(long_recipe(), killed, quiet=True, resume=True)
-    run.train(long_recipe(), whole, quiet=True)
+    command = [sys.executable, "-m", until_killed.__name__, str(killed)]
+    root = Path(__file__).parent.parent.parent
+    with Popen(command, stdin=PIPE, stdout=PIPE, text=True, bufsize=1, cwd=root) as trainers:
+        for _ in range(4):
+            before = epochs_in(killed)
+            trainers.stdin.write("\n")
+            process = int(trainers.stdout.readline())
+            while epochs_in(killed) == before:
+                assert trainers.poll() is None
+                time.sleep(0.01)
+            time.sleep(random.uniform(0, 0.1))  # about an epoch
+            os.kill(process, signal.SIGKILL)
+            assert int(trainers.stdout.readline()) == -signal.SIGKILL
+            assert before < epochs_in(killed) < until_killed.EPOCHS
+    run.train(until_killed.RECIPE, killed, quiet=True, resume=True)
+    run.train(until_killed.RECIPE, whole, quiet=True)
     assert_same(outcome(killed), outcome(whole))

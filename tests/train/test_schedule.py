@@ -30,6 +30,13 @@ def test_cosine_rises_linearly_and_ends_near_its_end():
     assert found[10:] == sorted(found[10:], reverse=True)
 
 
+def test_cosine_stays_at_its_end():
+    """The published 300 + 10 epochs of transformers."""
+    found = rates(tiny_recipe(epochs=31, schedule="cosine", warmup_epochs=1, cooldown_epochs=1, final_lr=0.02), 4)
+    short = rates(tiny_recipe(epochs=30, schedule="cosine", warmup_epochs=1, final_lr=0.02), 4)
+    assert found == [*short, *[0.02] * 4]
+
+
 @pytest.mark.parametrize(("epochs", "steps"), [(1, 1), (1, 2), (1, 7), (5, 13), (30, 8)])
 def test_one_cycle_is_torchs(epochs, steps):
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)

@@ -6,6 +6,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
+import matroot
 from matroot import models
 from matroot.nn import DecorrelatedBatchNorm2d
 from matroot.train import data
@@ -43,6 +44,7 @@ class TinyBatches:
     seed: int
     steps: int
     batch_size: int
+    device: str | torch.device = "cpu"
 
     def __len__(self):
         return self.steps
@@ -53,7 +55,7 @@ class TinyBatches:
         for _ in range(self.steps):
             labels = torch.randint(CLASSES, (self.batch_size,), generator=generator)
             noise = torch.randn(self.batch_size, CHANNELS, SIZE, SIZE, generator=generator)
-            yield patterns[labels] + noise, labels
+            yield (patterns[labels] + noise).to(self.device), labels.to(self.device)
 
 
 def tiny_recipe(**fields):
@@ -72,10 +74,10 @@ def tiny_recipe(**fields):
     return Recipe(**(given | fields))
 
 
-def tiny_data(recipe, steps=4):
-    """Four batches to train on and two to test with."""
-    train = TinyBatches(recipe.seed, steps, recipe.batch_size)
-    return Data(train, TinyBatches(500, 2, 20), CLASSES, CHANNELS, "noise stands in for pictures")
+def tiny_data(recipe, steps=4, device="cpu"):
+    """A few batches to train on and two to test with."""
+    train = TinyBatches(recipe.seed, steps, recipe.batch_size, device)
+    return Data(train, TinyBatches(500, 2, 20, device), CLASSES, CHANNELS, "noise stands in for pictures")
 
 
 def install(patch):
@@ -83,7 +85,7 @@ def install(patch):
     patch.setattr(models, "create", _create, raising=False)
     patch.setattr(models, "save", _save, raising=False)
     patch.setattr(models, "set_preset", _set_preset, raising=False)
-    patch.setattr(data, "open_data", lambda recipe, *_: tiny_data(recipe), raising=False)
+    patch.setattr(data, "open_data", lambda recipe, root, device, *_: tiny_data(recipe, device=device), raising=False)
 
 
 def _create(name, num_classes, preset, in_channels):
@@ -92,8 +94,6 @@ def _create(name, num_classes, preset, in_channels):
 
 
 def _options(preset):
-    import matroot
-
     return {"method": "auto", "gradient": None} if preset == "default" else matroot.preset(preset)
 
 

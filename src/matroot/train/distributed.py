@@ -7,6 +7,7 @@ import inspect
 import itertools
 import os
 import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -116,6 +117,8 @@ def parallel(model: nn.Module, recipe: Recipe, ranks: Ranks, fsdp: bool = False)
         for module in (*blocks, model):
             fully_shard(module, mesh=mesh, reshard_after_forward=True)
         return model
+    # Only for 1 x 1 convolutions, where it means nothing: a dimension of size 1 may have any stride.
+    warnings.filterwarnings("ignore", "Grad strides do not match bucket view strides")
     devices = [ranks.device] if ranks.device.type == "cuda" else None
     options: dict[str, Any] = {_EXCHANGE_BUFFERS: False, "gradient_as_bucket_view": True}
     return DistributedDataParallel(model, devices, **options)

@@ -62,12 +62,23 @@ class Trainer:
         self._preset = recipe.preset
         self._step: EagerStep | None = None
 
+    def step_of_epoch(self, epoch: int) -> EagerStep:
+        """The step of epoch 1, 2, ...; a new one where the preset changes, as what a graph has captured cannot."""
+        preset = network.preset_of_epoch(self.recipe, epoch)
+        if preset != self._preset:
+            network.set_preset(self.network, preset)
+            self._say(f"roots by {preset} from epoch {epoch} on")
+            self._preset, self._step = preset, None
+        if self._step is None:
+            self._step = self._new_step()
+        return self._step
+
     def train_epoch(self, epoch: int, on_steps: OnSteps) -> dict[str, Any]:
         """Train epoch 1, 2, ...; its part of a line of ``metrics.jsonl``.
 
         NonFiniteError, naming step and layer, where a loss or a gradient is not finite.
         """
-        step = self._step_of_epoch(epoch)
+        step = self.step_of_epoch(epoch)
         network.training_mode(self.model, self.recipe)
         seed_generators(self.recipe.seed, epoch, self.ranks.rank)
         step.totals.start_epoch()
@@ -126,17 +137,6 @@ class Trainer:
 
     def _evaluated(self) -> Any:
         return nullcontext() if self.average is None else self.average.applied()
-
-    def _step_of_epoch(self, epoch: int) -> EagerStep:
-        """A new one where the preset changes: what a graph has captured cannot."""
-        preset = network.preset_of_epoch(self.recipe, epoch)
-        if preset != self._preset:
-            network.set_preset(self.network, preset)
-            self._say(f"roots by {preset} from epoch {epoch} on")
-            self._preset, self._step = preset, None
-        if self._step is None:
-            self._step = self._new_step()
-        return self._step
 
     def _new_step(self) -> EagerStep:
         reason = why_not_captured(self.network, self.recipe, self.ranks.device, self.ranks.world)

@@ -22,7 +22,8 @@ def learning_rate(recipe: Recipe, step: int, steps_per_epoch: int) -> float:
     if recipe.schedule == "steps":
         passed = sum(step >= milestone * steps_per_epoch for milestone in recipe.milestones)
         return recipe.lr * 0.1**passed
-    return _cosine(recipe.lr, recipe.final_lr, (step - warmup) / (total - warmup))
+    end = total - recipe.cooldown_epochs * steps_per_epoch
+    return recipe.final_lr if step >= end else _cosine(recipe.lr, recipe.final_lr, (step - warmup) / (end - warmup))
 
 
 def _one_cycle(highest: float, step: int, total: int) -> float:

@@ -15,6 +15,7 @@ from ..data.batches import Data
 from ..network import build, training_mode
 from ..optimiser import create_optimizer
 from ..recipe import Recipe
+from ..seeding import deterministic_convolutions
 from ..step import CaptureError, EagerStep, GraphStep, why_not_captured
 from .jobs import JOBS, PRESETS, Job
 
@@ -66,25 +67,27 @@ def random_data(recipe: Recipe, num_classes: int, device: torch.device) -> Data:
 
 
 def measure(recipe: Recipe, num_classes: int, device: torch.device) -> dict[str, Any]:
-    """Milliseconds of a step, operation by operation and in a CUDA graph, or why there is none; and memory."""
+    """Milliseconds of a step, operation by operation and in a CUDA graph, or why there is none."""
     result: dict[str, Any] = {"model": recipe.model, "preset": recipe.preset, "batch": recipe.batch_size}
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats()
-    eager, why_not = _step(recipe, num_classes, device, EagerStep)
-    result["eager_ms"] = _milliseconds(eager, device)
-    result["graph_ms"] = None
-    if why_not is None:
-        # The tensors of one step at a time fit where those of both may not.
-        del eager
-        gc.collect()
-        torch.cuda.empty_cache()
-        try:
-            result["graph_ms"] = _milliseconds(_step(recipe, num_classes, device, GraphStep)[0], device)
-        except CaptureError as error:
-            why_not = str(error)
+    with deterministic_convolutions():  # as in a run
+        eager, why_not = _step(recipe, num_classes, device, EagerStep)
+        result["eager_ms"] = _milliseconds(eager, device)
+        result["graph_ms"] = None
+        if why_not is None:
+            del eager
+            free_memory()
+            try:
+                result["graph_ms"] = _milliseconds(_step(recipe, num_classes, device, GraphStep)[0], device)
+            except CaptureError as error:
+                why_not = str(error)
     result["why_no_graph"] = why_not
-    result["memory_mib"] = torch.cuda.max_memory_allocated() >> 20 if device.type == "cuda" else None
     return result
+
+
+def free_memory() -> None:
+    """Give back the memory of steps that are not used any more, which may be needed for the next."""
+    gc.collect()
+    torch.cuda.empty_cache()
 
 
 def _step(

@@ -17,8 +17,8 @@ from . import tiny
 from .ranks import on_ranks
 
 TOLERANCE = 1e-5
-"""Of float32 weights and losses of size 1 after 12 steps: sums in another order differ by a few eps = 1e-7, and the network
-and its steps magnify that by less than 30."""
+"""Of float32 weights and losses of size 1 after 12 steps: sums in another order differ by a few eps = 1e-7, and the
+network and its steps magnify that by less than 30."""
 TIMES = ("seconds", "images_per_second", "step_ms")
 
 

@@ -43,7 +43,7 @@ covariance root, of condition numbers about 10, and a few small steps magnify th
 
 def convolutional():
     torch.manual_seed(0)
-    return nn.Sequential(
+    network = nn.Sequential(
         nn.Conv2d(3, 6, 3),
         DecorrelatedBatchNorm2d(6, eps=1e-2),
         nn.ReLU(),
@@ -52,7 +52,8 @@ def convolutional():
         nn.ReLU(),
         CovariancePool(8, 4),
         nn.Linear(10, 5),
-    ).double()
+    )
+    return network.double().to(memory_format=torch.channels_last)
 
 
 class Block(nn.Module):

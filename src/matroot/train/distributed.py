@@ -110,7 +110,9 @@ def parallel(model: nn.Module, recipe: Recipe, ranks: Ranks, fsdp: bool = False)
     if fsdp and not isinstance(blocks, nn.Sequential):
         raise CommandError(f"FSDP shards the encoder of the So-ViT networks; {recipe.model} has none")
     for tensor in itertools.chain(model.parameters(), model.buffers()):
-        dist.broadcast(tensor.detach(), 0)
+        value = tensor.detach().contiguous()  # nccl takes no other layouts
+        dist.broadcast(value, 0)
+        tensor.detach().copy_(value)
     if fsdp:
         mesh = dist.init_device_mesh(ranks.device.type, (ranks.world,))
         # The whole network too: after an evaluation it would keep copies of weights that may change before the next.

@@ -94,7 +94,7 @@ def assert_same(one, other, tolerance=TOLERANCE):
 
 
 CONVOLUTIONAL = tiny.tiny_recipe(momentum=0.9, clip_norm=1.0)
-TRANSFORMER = tiny.tiny_recipe(model="tiny_transformer", optimizer="adamw", lr=0.01, clip_norm=1.0)
+TRANSFORMER = tiny.tiny_recipe(model="tiny_transformer", optimizer="adamw", lr=0.01, ema=0.9, clip_norm=1.0)
 
 
 def _two(ranks, folder):

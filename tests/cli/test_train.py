@@ -10,11 +10,10 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from matroot import presets
 from matroot._cli import main
 from matroot._cli import train as command
 from matroot._terminal import CommandError
-from matroot.models import list_models
+from matroot.models import list_models, preset_names
 from matroot.train.data import list_datasets
 from matroot.train.recipe import Recipe
 from matroot.train.recipes import RECIPES
@@ -29,6 +28,7 @@ def runs(monkeypatch, tmp_path):
 
     def train(recipe, out, **options):
         calls.append(SimpleNamespace(recipe=recipe, out=out, options=options))
+        return SimpleNamespace(best_accuracy=0.98765, best_epoch=3, epochs=8) if options["stop_after"] is None else None
 
     monkeypatch.setattr("matroot.train.run.train", train)
     monkeypatch.chdir(tmp_path)
@@ -52,6 +52,7 @@ def test_without_options_digits_are_trained(runs):
         "quiet": False,
         "stop_after": None,
         "graph": None,
+        "fsdp": False,
     }
 
 
@@ -83,7 +84,7 @@ def test_fields_are_flags(runs):
 
 
 def test_options_of_the_run(runs, tmp_path):
-    flags = "--data d --out o --resume --device cuda:1 --workers 5 --stop-after 2 --quiet --no-graph"
+    flags = "--data d --out o --resume --device cuda:1 --workers 5 --stop-after 2 --quiet --no-graph --fsdp"
     run = trained(runs, "dbn", *flags.split())
     assert (run.recipe, run.out) == (DIGITS, Path("o"))
     assert run.options == {
@@ -94,6 +95,7 @@ def test_options_of_the_run(runs, tmp_path):
         "quiet": True,
         "stop_after": 2,
         "graph": False,
+        "fsdp": True,
     }
     assert trained(runs, "dbn", "--graph").options["graph"] is True
 
@@ -117,6 +119,19 @@ def test_what_runs_is_said(runs, capsys):
     assert "preset mpa-lya (was default), epochs 60 (was 30)" in out
     assert "4.39 % error, ResNet-18 on CIFAR-10" in out
     trained(runs, "dbn", "--quiet")
+    assert capsys.readouterr().out == ""
+
+
+def test_the_result_is_said(runs, capsys):
+    trained(runs, "dbn", "--out", "o")
+    assert capsys.readouterr().out.endswith("best test accuracy 98.77%, in epoch 3 of 8\nweights: o/best.safetensors\n")
+    trained(runs, "dbn", "--stop-after", "2")
+    assert "best" not in capsys.readouterr().out
+
+
+def test_one_process_of_many_speaks(runs, capsys, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    trained(runs, "dbn")
     assert capsys.readouterr().out == ""
 
 
@@ -165,24 +180,25 @@ def test_wrong_flags_name_what_is_meant(arguments, words, runs, capsys):
     assert not runs
 
 
-def help_of(capsys, *arguments):
+def help_of(capsys, monkeypatch, *arguments):
     """The words of a help page, without its boxes."""
+    monkeypatch.setenv("COLUMNS", "100")
     with pytest.raises(SystemExit) as stopped:
         main.main(["train", *arguments, "--help"])
     assert stopped.value.code == 0
     return " ".join(capsys.readouterr().out.replace("│", " ").split())
 
 
-def test_help_has_the_values_of_the_variant(capsys):
-    text = help_of(capsys, "dbn", "--variant", "published")
+def test_help_has_the_values_of_the_variant(capsys, monkeypatch):
+    text = help_of(capsys, monkeypatch, "dbn", "--variant", "published")
     assert "usage: matroot train dbn" in text
     for words in ("--batch-size INT", "(default: 350)", "(default: 100 200 300)", "--no-channels-last", "--resume"):
         assert words in text
     assert "--no-resume" not in text
 
 
-def test_help_describes_every_option(capsys):
-    text = help_of(capsys, "gcp")
+def test_help_describes_every_option(capsys, monkeypatch):
+    text = help_of(capsys, monkeypatch, "gcp")
     for option in (*fields(Recipe), *fields(command.TrainOptions)):
         assert f"--{option.name.replace('_', '-')}" in text
     assert not re.findall(r"(?:[A-Z]{3,}|[}\]]|--[\w-]+) \(default", text)
@@ -204,7 +220,7 @@ def test_everything_is_listed(width, capsys):
     words = set(re.findall(r"[\w-]+", text))
     for name, variants in RECIPES.items():
         assert {name, *variants} <= words
-    assert {*list_models(), *list_datasets(), *presets(), "default", "baseline"} <= words
+    assert {*list_models(), *list_datasets(), *preset_names()} <= words
 
 
 def test_list_is_a_flag(capsys):

@@ -27,14 +27,28 @@ class Reduced:
         return [name for name in models.preset_names() if name not in self.without]
 
 
+# Power iteration has a pool of its own.
+SO_VIT = Reduced(
+    {"width": 64, "depth": 2, "stem_width": 8, "reduce_to": 8, "image_size": 16, "patch": 4, "drop_path": 0.0},
+    (3, 16, 16),
+    without=("pi",),
+)
 REDUCED: dict[str, Reduced] = {
     # Power iteration has no inverse root.
     "resnet18_dbn": Reduced({"width": 8}, (3, 8, 8), steps=30, without=("pi",)),
     "resnet50_dbn": Reduced({"width": 4}, (3, 8, 8), steps=60, without=("pi",)),
     # 16 positions of 24 channels: covariances are singular, as they are at full size.
     "resnet50_gcp": Reduced({"width": 4, "reduce_to": 24, "image_size": 16}, (3, 16, 16), steps=50),
+    "resnet18_gcp": Reduced({"width": 4, "reduce_to": 12}, (3, 16, 16), steps=50),
+    "tea50_tcp": Reduced({"width": 8, "depths": (1, 1, 1, 1), "reduce_to": (16, 8), "dropout": 0.0}, (3, 3, 32, 32)),
+    "so_vit_7": SO_VIT,
+    "so_vit_10": SO_VIT,
+    "so_vit_14": SO_VIT,
+    "so_vit_19": SO_VIT,
 }
-PAIRS = [(name, preset) for name, reduced in REDUCED.items() for preset in reduced.presets]
+# The transformers differ in numbers alone.
+VARIETY = [name for name in REDUCED if REDUCED[name] is not SO_VIT or name == "so_vit_7"]
+PAIRS = [(name, preset) for name in VARIETY for preset in REDUCED[name].presets]
 
 
 def build(name: str, preset: str = "default", num_classes: int = 4, **options: Any) -> nn.Module:

@@ -23,7 +23,7 @@ def test_create_is_the_function_of_that_name():
 
 
 @pytest.mark.parametrize(
-    ("name", "nearest"), [("resnet19", "resnet18_dbn"), ("resnet50_gpc", "resnet50_gcp"), ("x", "")]
+    ("name", "nearest"), [("resnet18_dnb", "resnet18_dbn"), ("resnet50_gpc", "resnet50_gcp"), ("x", "")]
 )
 def test_an_unknown_name_is_answered_with_the_nearest(name, nearest):
     with pytest.raises(ValueError, match=f"unknown network '{name}'; did you mean '{nearest}") as error:

@@ -22,6 +22,13 @@ def test_number_of_parameters():
     assert count("resnet50_gcp", preset="baseline") == body + 2048 * 1000 + 1000
 
 
+def test_the_small_one_has_the_same_head():
+    """In the place of a linear layer of 512 channels."""
+    triangle = 128 * 129 // 2
+    body = count("resnet18_gcp", preset="baseline") - (512 + 1) * 100
+    assert count("resnet18_gcp") == body + 512 * 128 + 2 * 128 + (triangle + 1) * 100
+
+
 @pytest.mark.parametrize(("last_stride", "positions"), [(1, 14), (2, 7)])
 def test_positions_of_the_covariance(last_stride, positions):
     with torch.device("meta"):

@@ -270,6 +270,10 @@ def test_arguments():
 def test_refuses():
     with pytest.raises(ValueError, match=r"16 x 16 pixels, got shape \(2, 3, 16, 20\)"):
         small()(torch.zeros(2, 3, 16, 20))
+    with pytest.raises(ValueError, match="num_classes must be 1 or more, got 0"):
+        small(0)
+    with pytest.raises(ValueError, match="num_classes must be 1 or more, got 0"):
+        small().reset_classifier(0)
     with pytest.raises(ValueError, match="patch must be one of 1, 2, 4, 8, 16; got 3"):
         small(patch=3)
     with pytest.raises(ValueError, match="baseline"):

@@ -191,6 +191,15 @@ def test_classifier_can_be_replaced():
     assert model(clips(2, 3, 3, 32, 32).double()).shape == (2, 7)
 
 
+def test_without_classifier():
+    model, x = small(), clips(2, 3, 3, 32, 32)
+    model.reset_classifier(0)
+    for headless in (model, small(0)):
+        assert headless(x).shape == (2, 36)
+    model.reset_classifier(5)
+    assert model(x).shape == (2, 5)
+
+
 def test_arguments_are_recorded():
     assert small(preset="ns").arguments["reduce_to"] == [16, 8]
     assert small(preset="ns").arguments["name"] == "tea50_tcp"

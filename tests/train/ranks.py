@@ -1,4 +1,4 @@
-"""Running a function on several processes, as torchrun starts them."""
+"""Running a function in several processes, as torchrun starts them."""
 
 import multiprocessing
 import os
@@ -15,9 +15,10 @@ PATIENCE = timedelta(seconds=60)
 
 
 def as_torchrun(function, world, *arguments):
-    """Call ``function(ranks, *arguments)`` on the CPU in ``world`` processes; an exception in any is raised here.
+    """Call ``function(*arguments)`` in ``world`` processes with torchrun's environment.
 
-    Processes are forked from a server that has imported the library once, and has no threads.
+    An exception in any process is raised here. Processes are forked from a server that has imported the library once,
+    and has no threads.
     """
     multiprocessing.set_forkserver_preload(["matroot.nn", "torch.distributed.nn", "matroot.train.distributed"])
     with socket.socket() as free:
@@ -27,10 +28,19 @@ def as_torchrun(function, world, *arguments):
     torch.multiprocessing.start_processes(_process, everything, nprocs=world, start_method="forkserver")
 
 
+def on_ranks(function, world, *arguments):
+    """Call ``function(ranks, *arguments)`` in ``world`` processes that have joined, on the CPU."""
+    as_torchrun(_join, world, function, *arguments)
+
+
 def _process(rank, function, world, port, arguments):
     torch.set_num_threads(1)
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world)}
     os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
+    function(*arguments)
+
+
+def _join(function, *arguments):
     ranks = start("cpu", timeout=PATIENCE)
     try:
         function(ranks, *arguments)

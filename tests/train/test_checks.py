@@ -26,6 +26,7 @@ WRONG = [
     (replace(STEPS, lr=math.inf), "lr must be finite"),
     (replace(STEPS, momentum=1.0), "momentum must be at least 0 and below 1"),
     (replace(STEPS, ema=1.5), "ema must be at least 0 and below 1"),
+    (replace(STEPS, erasing=1.5), "erasing must be from 0 to 1, got 1.5"),
     (replace(STEPS, clip_norm=-1.0), "clip_norm must be above 0"),
     (replace(STEPS, epochs=60), "milestones 100 200 300 must rise and lie within 60 epochs"),
     (replace(STEPS, milestones=(20, 10)), "milestones 20 10 must rise"),

@@ -9,6 +9,7 @@ from torch.amp.grad_scaler import GradScaler
 from torch.nn import functional
 
 import matroot
+from matroot.nn import DecorrelatedBatchNorm2d, SecondOrderHead, TemporalCovariancePool
 from matroot.train.average import Average
 from matroot.train.optimiser import create_optimizer
 from matroot.train.step import SKIPPED_STEPS, EagerStep, why_not_captured
@@ -188,6 +189,24 @@ def test_decompositions_are_not_captured(preset):
 def test_what_is_captured_depends_on_the_root(method, gradient, captured):
     network = TinyNetwork(CLASSES, method=method, gradient=gradient)
     assert (why_not_captured(network, tiny_recipe(), CUDA, 1) is None) == captured
+
+
+@pytest.mark.parametrize(
+    ("layer", "captured"),
+    [
+        (DecorrelatedBatchNorm2d(128, groups=2, method="pade"), True),
+        (DecorrelatedBatchNorm2d(128, method="pade"), False),
+        (DecorrelatedBatchNorm2d(128, method="taylor"), True),
+        (SecondOrderHead(256, 10, reduce_to=48, method="pade"), True),
+        (SecondOrderHead(256, 10, reduce_to=65, method="pade"), False),
+        (TemporalCovariancePool(method="pade"), False),
+        (TemporalCovariancePool(), True),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_linear_systems_above_the_size_of_kernels_are_not_captured(layer, captured):
+    reason = why_not_captured(nn.Sequential(layer), tiny_recipe(), CUDA, 1)
+    assert reason is None if captured else "solves linear systems" in reason
 
 
 def test_what_is_captured_depends_on_the_run():

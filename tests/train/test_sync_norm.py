@@ -10,7 +10,7 @@ from torch import nn
 from matroot.nn import CovariancePool, DecorrelatedBatchNorm2d
 from matroot.train.sync_norm import SyncedBatchNorm, synchronise_norms
 
-from .ranks import as_torchrun
+from .ranks import on_ranks
 
 CPU = torch.device("cpu")
 SIZES = [(4, 4), (1, 5), (3, 0)]
@@ -98,7 +98,7 @@ def _every_property(ranks):
 
 
 def test_processes_together_are_one():
-    as_torchrun(_every_property, 2)
+    on_ranks(_every_property, 2)
 
 
 def network():

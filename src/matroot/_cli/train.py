@@ -1,5 +1,6 @@
 """``matroot train``."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,8 @@ class TrainOptions:
     """Capture steps in a CUDA graph, or say why that cannot be; otherwise where it is possible."""
     no_graph: bool = False
     """Capture nothing."""
+    fsdp: bool = False
+    """Shard transformers over the processes of torchrun."""
     stop_after: int | None = None
     """Stop after so many epochs of this call; --resume goes on."""
     quiet: bool = False
@@ -67,9 +70,11 @@ def _train(call: Call[TrainOptions]) -> None:
     _check_options(options)
     check(call.recipe)
     out = options.out or default_out(call.name, call.recipe)
-    if not options.quiet:
+    # Of the processes that torchrun starts one speaks.
+    speaks = not options.quiet and os.environ.get("RANK", "0") == "0"
+    if speaks:
         _announce(call, out)
-    train(
+    result = train(
         call.recipe,
         out,
         data=options.data,
@@ -79,7 +84,11 @@ def _train(call: Call[TrainOptions]) -> None:
         quiet=options.quiet,
         stop_after=options.stop_after,
         graph=options.graph or (False if options.no_graph else None),
+        fsdp=options.fsdp,
     )
+    if speaks and result is not None:
+        print(f"best test accuracy {result.best_accuracy:.2%}, in epoch {result.best_epoch} of {result.epochs}")
+        print(f"weights: {out / 'best.safetensors'}")
 
 
 def _check_options(options: TrainOptions) -> None:
@@ -98,8 +107,7 @@ def default_out(name: str, recipe: Recipe) -> Path:
 
 def show_recipes(console: Console | None = None) -> None:
     """Print recipes with their variants, networks, data sets and presets."""
-    from ..models import list_models
-    from ..train.checks import PRESETS
+    from ..models import list_models, preset_names
     from ..train.data import list_datasets
 
     console = console or Console()
@@ -107,7 +115,7 @@ def show_recipes(console: Console | None = None) -> None:
         console.print(f"[bold]matroot train {name}[/bold]  {TITLES[name]}", highlight=False)
         console.print(_variants(variants))
     console.print("* without --variant\n", style="dim")
-    for title, names in (("networks", list_models()), ("data sets", list_datasets()), ("presets", PRESETS)):
+    for title, names in (("networks", list_models()), ("data sets", list_datasets()), ("presets", preset_names())):
         console.print(f"[bold]{title}[/bold]  {', '.join(names)}", highlight=False)
 
 

@@ -9,7 +9,13 @@ from ._registry import create as create
 from ._registry import list_models as list_models
 from .resnet_dbn import resnet18_dbn as resnet18_dbn
 from .resnet_dbn import resnet50_dbn as resnet50_dbn
+from .resnet_gcp import resnet18_gcp as resnet18_gcp
 from .resnet_gcp import resnet50_gcp as resnet50_gcp
+from .so_vit import so_vit_7 as so_vit_7
+from .so_vit import so_vit_10 as so_vit_10
+from .so_vit import so_vit_14 as so_vit_14
+from .so_vit import so_vit_19 as so_vit_19
+from .tea import tea50_tcp as tea50_tcp
 from .weights import WeightsError as WeightsError
 from .weights import load as load
 from .weights import load_weights as load_weights

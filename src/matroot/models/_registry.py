@@ -11,7 +11,9 @@ from torch import nn
 from ..gradients import Gradient
 from ..methods import Method
 from .resnet_dbn import resnet18_dbn, resnet50_dbn
-from .resnet_gcp import resnet50_gcp
+from .resnet_gcp import resnet18_gcp, resnet50_gcp
+from .so_vit import so_vit_7, so_vit_10, so_vit_14, so_vit_19
+from .tea import tea50_tcp
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,12 @@ NETWORKS: dict[str, Network] = {
         Network(resnet18_dbn, CIFAR),
         Network(resnet50_dbn, CIFAR),
         Network(resnet50_gcp, IMAGENET),
+        Network(resnet18_gcp, CIFAR),
+        Network(tea50_tcp, IMAGENET, classifier=("classifier",), first_conv="stem.0"),
+        *(
+            Network(build, IMAGENET, ("head.first_order", "head.second_order"), first_conv="tokens.convolution")
+            for build in (so_vit_7, so_vit_10, so_vit_14, so_vit_19)
+        ),
     )
 }
 

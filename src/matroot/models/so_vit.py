@@ -12,7 +12,7 @@ from ..nn import SecondOrderHead
 from ._arguments import recorded
 from ._presets import is_baseline, root_options
 from .so_vit_encoder import EncoderBlock
-from .so_vit_head import ClassTokenHead, LearnedPowerPool, initialise, power_head, replace_classifiers
+from .so_vit_head import ClassTokenHead, LearnedPowerPool, initialise, power_head, replace_classifiers, require_classes
 from .so_vit_tokens import ConvolutionalTokens, patch_for, sinusoidal_positions
 
 Head = SecondOrderHead | ClassTokenHead
@@ -105,7 +105,7 @@ class Size:
 
 def _builder(name: str, size: Size) -> Callable[..., SoViT]:
     def build(
-        num_classes: int | None = None,
+        num_classes: int = 1000,
         preset: str = "default",
         method: str | Method | None = None,
         gradient: str | Gradient | None = None,
@@ -119,23 +119,23 @@ def _builder(name: str, size: Size) -> Callable[..., SoViT]:
         reduce_to: int = size.reduce_to,
         stem_width: int = 64,
     ) -> SoViT:
+        require_classes(num_classes)
         root = root_options(preset, method, gradient)
-        classes = 1000 if num_classes is None else num_classes
         if is_baseline(preset):
-            head = ClassTokenHead(width, classes)
+            head = ClassTokenHead(width, num_classes)
         elif preset == "pi":
             if method is not None or gradient is not None:
                 raise ValueError("preset 'pi' has a method and gradient of its own, give neither")
-            head = power_head(width, classes, reduce_to)
+            head = power_head(width, num_classes, reduce_to)
         else:
-            head = SecondOrderHead(width, classes, reduce_to, **root)
+            head = SecondOrderHead(width, num_classes, reduce_to, **root)
         tokens = ConvolutionalTokens(width, in_channels, patch_for(image_size) if patch is None else patch, stem_width)
         return SoViT(tokens, head, width, depth, size.mlp_ratio, image_size, drop_path)
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"""So-ViT-{size.depth}: images (B, 3, image_size, image_size) -> (B, num_classes).
 
-    num_classes: None for the 1000 of ImageNet.
+    num_classes: number of logits, 1 or more.
     preset, method, gradient: how the root is computed. ``preset="pi"`` is the published power step from a learned
         vector, ``preset="baseline"`` classifies from the class token alone.
     in_channels: channels of the images.

@@ -57,8 +57,15 @@ def power_head(width: int, num_classes: int, reduce_to: int) -> SecondOrderHead:
     return head
 
 
+def require_classes(num_classes: int) -> None:
+    """Raise ValueError unless there is a class: the head adds the logits of two maps, and has nothing without."""
+    if num_classes < 1:
+        raise ValueError(f"num_classes must be 1 or more, got {num_classes!r}; forward_features needs no classifier")
+
+
 def replace_classifiers(head: SecondOrderHead | ClassTokenHead, num_classes: int) -> None:
     """New linear maps to ``num_classes`` logits, on the same device; pool and reduction stay as they are."""
+    require_classes(num_classes)
     for name, layer in head.named_children():
         if isinstance(layer, nn.Linear):
             weight = layer.weight

@@ -55,7 +55,7 @@ class AttentivePool(nn.Module):
 class TEAResNet(nn.Module):
     """Res2Net with motion excitation and temporal convolutions, a pool over the whole video and a linear classifier.
 
-    num_classes: number of logits.
+    num_classes: number of logits; 0 leaves the classifier out.
     pool: (B, T, C, H, W) -> (B, pool.out_features), for the C = 32 ``width`` channels of the last stage.
     in_channels: channels of the frames.
     width: channels of the stem, and planes of the first stage; each stage has twice those of the stage before.
@@ -95,20 +95,23 @@ class TEAResNet(nn.Module):
             planes *= 2
         self.pool = pool
         self.dropout = nn.Dropout(dropout)
-        self.classifier = nn.Linear(pool.out_features, num_classes)
+        self.classifier = self._new_classifier(num_classes)
         for layer in self.modules():
             if isinstance(layer, nn.Conv2d):
                 nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
 
     def get_classifier(self) -> nn.Module:
-        """The last linear layer."""
+        """The last linear layer, ``nn.Identity`` without classes."""
         return self.classifier
 
     def reset_classifier(self, num_classes: int) -> None:
-        """Replace the last linear layer by a new one, on the same device."""
-        weight = self.classifier.weight
-        self.classifier = nn.Linear(weight.shape[1], num_classes, device=weight.device, dtype=weight.dtype)
+        """Replace the last linear layer by a new one, on the same device; 0 leaves it out."""
+        weight = next(self.parameters())
+        self.classifier = self._new_classifier(num_classes).to(weight.device, weight.dtype)
         self.num_classes = num_classes
+
+    def _new_classifier(self, num_classes: int) -> nn.Module:
+        return nn.Linear(self.pool.out_features, num_classes) if num_classes else nn.Identity()
 
     def forward_features(self, clips: Tensor) -> Tensor:
         """Clips (B, T, in_channels, H, W) -> features (B, T, C, H/16, W/16)."""
@@ -133,7 +136,7 @@ class TEAResNet(nn.Module):
 
 @recorded
 def tea50_tcp(
-    num_classes: int | None = None,
+    num_classes: int = 51,
     preset: str = "default",
     method: str | Method | None = None,
     gradient: str | Gradient | None = None,
@@ -147,7 +150,7 @@ def tea50_tcp(
 ) -> TEAResNet:
     """TEA-ResNet-50 with temporal-attentive covariance pooling: clips (B, T, 3, H, W) -> (B, num_classes).
 
-    num_classes: None for the 51 of HMDB51.
+    num_classes: number of logits; 0 leaves the classifier out.
     preset, method, gradient: how the root is computed; ``preset="baseline"`` averages frames and positions instead.
     in_channels: channels of the frames.
     pool: ``video`` for one covariance over the video, ``window`` for those of a sliding window of frames.
@@ -166,4 +169,4 @@ def tea50_tcp(
         pooling = AttentivePool(channels, reduce_to, TemporalCovariancePool(**root))
     else:
         raise ValueError(f"unknown pool {pool!r}; valid names are video, window")
-    return TEAResNet(51 if num_classes is None else num_classes, pooling, in_channels, width, depths, dropout)
+    return TEAResNet(num_classes, pooling, in_channels, width, depths, dropout)

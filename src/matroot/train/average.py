@@ -17,7 +17,8 @@ class Average:
 
     def __init__(self, network: nn.Module, decay: float) -> None:
         self.decay = decay
-        tensors = [_own_part(tensor.detach()) for tensor in (*network.parameters(), *network.buffers())]
+        # Of sharded parameters the part of this process: torch does not mix those with ordinary buffers in one call.
+        tensors = [_local(tensor.detach()) for tensor in (*network.parameters(), *network.buffers())]
         self._floats = [tensor for tensor in tensors if tensor.is_floating_point()]
         self._integers = [tensor for tensor in tensors if not tensor.is_floating_point()]
         self._mean_floats = [tensor.clone() for tensor in self._floats]
@@ -45,12 +46,11 @@ class Average:
             _copy(own, network)
 
 
-def _own_part(tensor: Tensor) -> Tensor:
-    """What this process has of a sharded tensor, in the same memory."""
-    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
-
-
 @torch.no_grad()
 def _copy(sources: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
     for source, target in zip(sources, targets, strict=True):
         target.copy_(source)
+
+
+def _local(tensor: Tensor) -> Tensor:
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor

@@ -10,13 +10,10 @@ import matroot
 
 from .._registry import validate
 from .._terminal import CommandError
-from ..models import list_models
+from ..models import list_models, preset_names
 from .config import unknown
 from .data import list_datasets
 from .recipe import Recipe
-
-PRESETS = ("default", "baseline", *matroot.presets())
-"""What a recipe's ``preset`` can be."""
 
 _RANGES: tuple[tuple[str, Callable[[Any], bool], tuple[str, ...]], ...] = (
     ("at least 1", lambda value: value >= 1, ("epochs", "batch_size", "image_size", "frames")),
@@ -29,11 +26,8 @@ _RANGES: tuple[tuple[str, Callable[[Any], bool], tuple[str, ...]], ...] = (
             *("warmup_epochs", "cooldown_epochs", "first_preset_epochs"),
         ),
     ),
-    (
-        "at least 0 and below 1",
-        lambda value: 0 <= value < 1,
-        ("momentum", "label_smoothing", "erasing", "ema", "drop_path"),
-    ),
+    ("at least 0 and below 1", lambda value: 0 <= value < 1, ("momentum", "label_smoothing", "ema", "drop_path")),
+    ("from 0 to 1", lambda value: 0 <= value <= 1, ("erasing",)),
 )
 
 
@@ -59,7 +53,7 @@ def _check_names(recipe: Recipe) -> None:
     _check_name("model", recipe.model, list_models())
     _check_name("dataset", recipe.dataset, list_datasets())
     for name in filter(None, (recipe.preset, recipe.first_preset)):
-        _check_name("preset", name, PRESETS)
+        _check_name("preset", name, preset_names())
         if recipe.model.endswith("_dbn") and name in matroot.presets():
             chosen = matroot.preset(name)
             try:

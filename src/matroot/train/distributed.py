@@ -7,6 +7,7 @@ import inspect
 import itertools
 import os
 import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -109,12 +110,17 @@ def parallel(model: nn.Module, recipe: Recipe, ranks: Ranks, fsdp: bool = False)
     if fsdp and not isinstance(blocks, nn.Sequential):
         raise CommandError(f"FSDP shards the encoder of the So-ViT networks; {recipe.model} has none")
     for tensor in itertools.chain(model.parameters(), model.buffers()):
-        dist.broadcast(tensor.detach(), 0)
+        value = tensor.detach().contiguous()  # nccl takes no other layouts
+        dist.broadcast(value, 0)
+        tensor.detach().copy_(value)
     if fsdp:
         mesh = dist.init_device_mesh(ranks.device.type, (ranks.world,))
+        # The whole network too: after an evaluation it would keep copies of weights that may change before the next.
         for module in (*blocks, model):
-            fully_shard(module, mesh=mesh)
+            fully_shard(module, mesh=mesh, reshard_after_forward=True)
         return model
+    # Only for 1 x 1 convolutions, where it means nothing: a dimension of size 1 may have any stride.
+    warnings.filterwarnings("ignore", "Grad strides do not match bucket view strides")
     devices = [ranks.device] if ranks.device.type == "cuda" else None
     options: dict[str, Any] = {_EXCHANGE_BUFFERS: False, "gradient_as_bucket_view": True}
     return DistributedDataParallel(model, devices, **options)

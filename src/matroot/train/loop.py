@@ -51,7 +51,9 @@ class Trainer:
         self._plain = copy.deepcopy(plain)
         plain.to(ranks.device)
         if recipe.channels_last:
-            plain.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+            for layer in plain.modules():
+                if isinstance(layer, nn.Conv2d):  # weights of more dimensions have no such format
+                    layer.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
         self.network = distributed.synchronise(plain, ranks)
         if recipe.compile:
             self.network.compile()

@@ -63,7 +63,9 @@ def _own_options(recipe: Recipe) -> dict[str, Any]:
         raise CommandError(f"published_init is for decorrelated networks, *_dbn; the network is {recipe.model}")
     if is_transformer:
         return {"image_size": recipe.image_size, "drop_path": recipe.drop_path}
-    return {"published_init": recipe.published_init} if is_decorrelated else {}
+    if is_decorrelated:
+        return {"published_init": recipe.published_init}
+    return {"image_size": recipe.image_size} if recipe.model.endswith("_gcp") else {}
 
 
 def _frozen_norms(network: nn.Module) -> list[_BatchNorm]:

@@ -24,7 +24,6 @@ _DBN = Recipe(
 _DBN_SHORT = replace(
     _DBN,
     epochs=30,
-    lr=0.2,
     schedule="one-cycle",
     milestones=(),
     label_smoothing=0.1,
@@ -35,7 +34,7 @@ _DBN_SHORT = replace(
 _DBN_DIGITS = replace(
     _DBN_SHORT,
     dataset="digits",
-    epochs=8,
+    epochs=6,
     batch_size=64,
     image_size=16,
     lr=0.05,
@@ -62,7 +61,7 @@ _GCP_SHORT = replace(
     _GCP,
     epochs=20,
     image_size=160,
-    lr=0.2,
+    lr=0.1,
     weight_decay=5e-5,
     schedule="one-cycle",
     milestones=(),
@@ -70,9 +69,7 @@ _GCP_SHORT = replace(
     precision="bfloat16",
     channels_last=True,
 )
-_GCP_CIFAR100 = replace(
-    _DBN_SHORT, model="resnet18_gcp", dataset="cifar100", lr=0.1, clip_norm=5.0, label_smoothing=0.1
-)
+_GCP_CIFAR100 = replace(_DBN_SHORT, model="resnet18_gcp", dataset="cifar100", clip_norm=5.0)
 # Thirty birds of each class: many epochs of few steps, from nothing.
 _GCP_CUB40 = replace(
     _GCP_SHORT,
@@ -228,7 +225,12 @@ RECIPES: dict[str, dict[str, Recipe]] = {
         "short": _SOVIT_SHORT,
         "cifar100": _SOVIT_CIFAR100,
         "tinyimagenet20": replace(
-            _SOVIT_CIFAR100, dataset="tinyimagenet20", batch_size=128, image_size=64, augment="resized-crop-flip"
+            _SOVIT_CIFAR100,
+            dataset="tinyimagenet20",
+            batch_size=64,
+            image_size=64,
+            lr=5e-4,
+            augment="resized-crop-flip",
         ),
         "published": _SOVIT,
         "published-14": replace(_SOVIT, model="so_vit_14", weight_decay=0.05),

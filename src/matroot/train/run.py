@@ -57,6 +57,10 @@ def train(
             opened = datasets.open_data(recipe, data, ranks.device, ranks.rank, ranks.world, workers)
             with Reporter(recipe.epochs, len(opened.train), quiet or not ranks.is_main) as reporter:
                 trainer = Trainer(recipe, opened, ranks, graph, fsdp, reporter.say)
+                parameters = sum(parameter.numel() for parameter in trainer.network.parameters())
+                reporter.say(f"{parameters:,} parameters on {ranks.device}, {trainer.steps} steps an epoch")
+                if opened.stand_in is not None:
+                    reporter.say(opened.stand_in)
                 return _Run(folder, ranks, trainer, reporter, interruption).epochs(resume, stop_after)
     finally:
         distributed.stop(ranks)

@@ -11,7 +11,10 @@ from torch.optim import Optimizer
 
 from .._registry import choose_gradient, choose_method
 from .._terminal import CommandError
+from ..backends.triton.paper.methods import LARGEST
 from ..gradients import Exact, Krylov, Smith
+from ..methods import Pade
+from ..nn import CovariancePool, DecorrelatedBatchNorm, SecondOrderHead
 from .average import Average
 from .objective import logits_and_loss
 from .optimiser import parameters_of, set_rate
@@ -174,8 +177,12 @@ def why_not_captured(model: nn.Module, recipe: Recipe, device: torch.device, wor
     if recipe.precision == "float16":
         return "the scale of a float16 loss is decided on the host"
     for name, module in model.named_modules():
-        if hasattr(module, "method") and hasattr(module, "gradient") and _decomposes(module.method, module.gradient):
-            return f"{name} ({type(module).__name__}) decomposes matrices, which waits for the host"
+        if hasattr(module, "method") and hasattr(module, "gradient"):
+            layer = f"{name} ({type(module).__name__})"
+            if _decomposes(module.method, module.gradient):
+                return f"{layer} decomposes matrices, which waits for the host"
+            if _solves(module):
+                return f"{layer} solves linear systems, for which libraries allocate memory of their own"
     return None
 
 
@@ -185,3 +192,15 @@ def _decomposes(method: Any, gradient: Any) -> bool:
     if method == "auto":
         return not (rule is None or isinstance(rule, Krylov | Smith))
     return choose_method(method).spectral or isinstance(rule, Exact)
+
+
+def _solves(layer: Any) -> bool:
+    """Whether a layer calls ``torch.linalg.solve`` on CUDA: rational approximants do above the size of the kernels."""
+    if layer.method == "auto" or not isinstance(choose_method(layer.method), Pade):
+        return False
+    if isinstance(layer, DecorrelatedBatchNorm):
+        return layer.num_features // layer.groups > LARGEST
+    if isinstance(layer, CovariancePool):
+        return (layer.reduce_to or layer.in_channels) > LARGEST
+    # A head has its pool beside it; elsewhere the size is known only with the features.
+    return not isinstance(layer, SecondOrderHead)

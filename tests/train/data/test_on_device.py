@@ -88,7 +88,7 @@ def test_shifts_do_not_mirror():
 
 
 def test_larger_images_are_cropped_and_not_padded():
-    images, labels = stacked(batches(split(side=18), size=16).epoch(0))
+    images, _ = stacked(batches(split(side=18), size=16).epoch(0))
     assert images.shape[-2:] == (16, 16)
     assert images.round().min() >= 1
 

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matroot.train.data.errors import DataError
@@ -11,6 +11,7 @@ from matroot.train.data.order import evaluation_order, training_order
 WORLDS = st.integers(1, 5)
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.integers(5, 200), st.integers(1, 12), WORLDS)
 def test_training_batches_of_all_processes_are_those_of_one(examples, share, world):
     alone = training_order(examples, share * world)
@@ -23,6 +24,7 @@ def test_training_batches_of_all_processes_are_those_of_one(examples, share, wor
         assert {len(range(examples)[order.parts[step]]) for order in together} == {len(positions) // world}
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.integers(5, 200), st.integers(1, 60), WORLDS)
 def test_evaluation_reads_every_example_once_and_in_order(examples, batch_size, world):
     orders = [evaluation_order(examples, batch_size, rank, world) for rank in range(world)]

@@ -1,7 +1,6 @@
 """The program ``python -m matroot.train.cost``."""
 
 import argparse
-import gc
 import json
 import sys
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from ..._environment import device_name, environment
 from ..._files import write_whole
 from ..._terminal import CommandError, exit_status
 from .estimate import FORMAT, estimates, estimates_table, read_steps, steps_table
-from .measure import measure, workloads
+from .measure import free_memory, measure, workloads
 
 GPUS = 8
 PRICE = 3.0
@@ -57,8 +56,7 @@ def _measure_all(folder: Path) -> Path:
     for job, recipe in workloads():
         print(f"{recipe.model}, batch {recipe.batch_size}, {recipe.preset}", flush=True)
         results.append(measure(recipe, job.num_classes, torch.device("cuda")))
-        gc.collect()
-        torch.cuda.empty_cache()
+        free_memory()
         save(path, results)
     return path
 

@@ -77,7 +77,7 @@ def estimates(steps: Sequence[Step], available: int) -> list[Estimate]:
     found = []
     for job in JOBS:
         gpus = job.gpus(available)
-        batch, part = job.measured_batch(gpus), job.settings.batch_size / gpus
+        batch, part = job.measured_batch(gpus), job.settings.batch_size // gpus
         for preset in PRESETS:
             if (key := (job.settings.model, preset, batch)) in measured:
                 found.append(Estimate(job, preset, gpus, measured[key] * part / batch))

@@ -33,13 +33,15 @@ class Job:
         return self.examples // self.settings.batch_size
 
     def gpus(self, available: int) -> int:
-        """How many of the GPUs are of use: each has the smallest measured batch at least."""
-        return max(1, min(available, self.settings.batch_size // self.batches[0]))
+        """How many of the GPUs are of use: they divide a batch, and each has the smallest measured one at least."""
+        batch = self.settings.batch_size
+        most = max(1, min(available, batch // self.batches[0]))
+        return max(number for number in range(1, most + 1) if batch % number == 0)
 
     def measured_batch(self, gpus: int) -> int:
         """The largest measured batch that is not more than a GPU's part of a step."""
         part = self.settings.batch_size // gpus
-        return max((batch for batch in self.batches if batch <= part), default=self.batches[0])
+        return max(batch for batch in self.batches if batch <= part)
 
 
 JOBS = (

@@ -8,20 +8,21 @@ from statistics import quantiles
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..average import Average
 from ..data.batches import Data
 from ..network import build, training_mode
 from ..optimiser import create_optimizer
 from ..recipe import Recipe
+from ..seeding import deterministic_convolutions
 from ..step import CaptureError, EagerStep, GraphStep, why_not_captured
 from .jobs import JOBS, PRESETS, Job
 
 STEPS = 5
 """Steps in a row that are timed together: Python may run ahead of the device, as in training."""
 BURSTS = 7
-BUDGET = 0.7
+BUDGET = 0.5
 """Seconds after which no further steps are timed, but for the three bursts that there are in any case."""
 
 
@@ -66,42 +67,42 @@ def random_data(recipe: Recipe, num_classes: int, device: torch.device) -> Data:
 
 
 def measure(recipe: Recipe, num_classes: int, device: torch.device) -> dict[str, Any]:
-    """Milliseconds of a step, operation by operation and in a CUDA graph, or why there is none; and memory."""
-    result: dict[str, Any] = {"model": recipe.model, "preset": recipe.preset, "batch": recipe.batch_size}
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats()
-    eager, why_not = _step(recipe, num_classes, device, EagerStep)
-    result["eager_ms"] = _milliseconds(eager, device)
-    result["graph_ms"] = None
-    if why_not is None:
-        # The tensors of one step at a time fit where those of both may not.
-        del eager
-        gc.collect()
-        torch.cuda.empty_cache()
-        try:
-            result["graph_ms"] = _milliseconds(_step(recipe, num_classes, device, GraphStep)[0], device)
-        except CaptureError as error:
-            why_not = str(error)
-    result["why_no_graph"] = why_not
-    result["memory_mib"] = torch.cuda.max_memory_allocated() >> 20 if device.type == "cuda" else None
-    return result
-
-
-def _step(
-    recipe: Recipe, num_classes: int, device: torch.device, kind: type[EagerStep]
-) -> tuple[Callable[[], None], str | None]:
-    """A training step as it is in a run, and why it cannot be captured in a graph."""
+    """Milliseconds of a step, operation by operation and in a CUDA graph, or why there is none."""
     torch.manual_seed(0)
     data = random_data(recipe, num_classes, device)
     network = build(recipe, data).to(device)
     if recipe.channels_last:
         network = network.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     training_mode(network, recipe)
+    batch = next(data.train.epoch(1))
+    why_not = why_not_captured(network, recipe, device, world=1)
+    with deterministic_convolutions():  # as in a run
+        eager = _milliseconds(_step(EagerStep, network, recipe, batch), device)
+        graph = None
+        if why_not is None:
+            free_memory()
+            try:
+                graph = _milliseconds(_step(GraphStep, network, recipe, batch), device)
+            except CaptureError as error:
+                why_not = str(error)
+    key = {"model": recipe.model, "preset": recipe.preset, "batch": recipe.batch_size}
+    return {**key, "eager_ms": eager, "graph_ms": graph, "why_no_graph": why_not}
+
+
+def free_memory() -> None:
+    """Give back the memory of steps that are not used any more, which may be needed for the next."""
+    gc.collect()
+    torch.cuda.empty_cache()
+
+
+def _step(
+    kind: type[EagerStep], network: nn.Module, recipe: Recipe, batch: tuple[Tensor, Tensor]
+) -> Callable[[], None]:
+    """A training step as it is in a run."""
     average = None if recipe.ema is None else Average(network, recipe.ema)
     step = kind(network, create_optimizer(network, recipe), recipe, average)
-    ((images, labels),) = data.train.epoch(1)
     # Random labels are not to be learnt: a rate near zero keeps all numbers as they are at the start of a run.
-    return lambda: step(images, labels, 1e-6), why_not_captured(network, recipe, device, world=1)
+    return lambda: step(*batch, 1e-6)
 
 
 def _milliseconds(step: Callable[[], None], device: torch.device) -> dict[str, float]:

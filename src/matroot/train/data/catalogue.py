@@ -41,7 +41,7 @@ CUB40 = PackedFolders(
 )
 
 BATCHES = tuple(f"data_batch_{number}" for number in range(1, 6))
-UCF101_SPLITS = ("ucfTrainTestlist", "splits", ".")
+UCF101_SPLITS = ("ucfTrainTestlist", "splits")
 HMDB51_SPLITS = ("testTrainMulti_7030_splits", "test_train_splits", "splits")
 
 

@@ -97,29 +97,40 @@ class Loader:
     ) -> None:
         self._order = _EpochOrder(order, seed)
         self._normalise, self._device, self._channels_last = normalise, device, channels_last
-        self._loader = DataLoader(
-            examples,
-            batch_sampler=self._order,
-            num_workers=workers,
-            collate_fn=_collate,
-            pin_memory=device.type == "cuda",
-            persistent_workers=workers > 0,
-            # Of its own: a DataLoader otherwise draws from the global one.
-            generator=torch.Generator(),
-        )
+        self._examples, self._workers = examples, workers
+        self._loader = self._open_loader()
 
     def __len__(self) -> int:
         return len(self._order)
+
+    def _open_loader(self) -> DataLoader[Any]:
+        return DataLoader(
+            self._examples,
+            batch_sampler=self._order,
+            num_workers=self._workers,
+            collate_fn=_collate,
+            pin_memory=self._device.type == "cuda",
+            persistent_workers=self._workers > 0,
+            # Of its own: a DataLoader otherwise draws from the global one.
+            generator=torch.Generator(),
+        )
 
     def epoch(self, number: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Images (B, C, H, W) or clips (B, T, C, H, W) and labels (B,)."""
         self._order.number = number
         for batch in self._loader:
             if isinstance(batch, DataError):
-                raise batch
+                failure = str(batch)
+                break
             images, labels, rectangles = (part.to(self._device, non_blocking=True) for part in batch)
             images = self._normalise(memory_format(images, self._channels_last))
             yield erase_(images, rectangles), labels
+        else:
+            return
+        # Ends the workers now: an exception keeps this frame alive, and the garbage collector may close their queues
+        # before it tells them to end, and then waits seconds for each.
+        self._loader = self._open_loader()
+        raise DataError(failure)
 
 
 def _collate(examples: list[tuple[Tensor, Tensor, Tensor] | DataError]) -> tuple[Tensor, ...] | DataError:

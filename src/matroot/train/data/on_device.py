@@ -78,7 +78,7 @@ class OnDevice:
 
     def epoch(self, number: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Images (B, C, H, W) or clips (B, T, C, H, W) and labels (B,)."""
-        drawn = self._draw(generator_for(self._seed, number)).map(lambda table: table.to(self._device))
+        drawn = self._draw(generator_for(self._seed, number))
         for positions in self._order.parts:
             part = drawn.map(itemgetter(positions))
             yield self._images(part), self._labels[part.examples]
@@ -88,24 +88,25 @@ class OnDevice:
         return self._augmentation.kind in ("crop-flip", "shift") and self._side <= self._augmentation.size
 
     def _draw(self, generator: torch.Generator) -> _Drawn:
-        kind, size = self._augmentation.kind, self._augmentation.size
-        examples = self._order.permutation(generator)
+        kind, size, device = self._augmentation.kind, self._augmentation.size, self._device
+        examples = self._order.permutation(generator).to(device)
         count = len(examples)
         padded = self._pixels.shape[1]
         rectangles = None
         if self._augmentation.erasing:
-            rectangles = erased_rectangles(count, size, self._augmentation.erasing, generator)
+            rectangles = erased_rectangles(count, size, self._augmentation.erasing, generator).to(device)
         if kind in ("resized-crop-flip", "corner-crop-flip"):
             draw = resized_windows if kind == "resized-crop-flip" else corner_windows
-            windows = draw(count, padded, padded, generator)
-            return _Drawn(examples, windows=windows, mirrored=flips(count, generator), rectangles=rectangles)
+            windows = draw(count, padded, padded, generator).to(device)
+            mirrored = flips(count, generator).to(device)
+            return _Drawn(examples, windows=windows, mirrored=mirrored, rectangles=rectangles)
         side = self._crop_side
         room = padded - side
         if kind == "none":
-            middle = crop_indices(torch.full((count,), room // 2), side)
+            middle = crop_indices(torch.full((count,), room // 2, device=device), side)
             return _Drawn(examples, middle, middle, rectangles=rectangles)
-        top, left = offset_windows(count, (room, room), side, generator).unbind(1)[:2]
-        mirrored = None if kind == "shift" else flips(count, generator)
+        top, left = offset_windows(count, (room, room), side, generator)[:, :2].to(device).unbind(1)
+        mirrored = None if kind == "shift" else flips(count, generator).to(device)
         rows, columns = crop_indices(top, side), crop_indices(left, side, mirrored)
         return _Drawn(examples, rows, columns, rectangles=rectangles)
 

@@ -45,24 +45,22 @@ def places(data: Path | None) -> list[Place]:
         found.append(Place(data, "--data"))
     if named := os.environ.get("MATROOT_DATA"):
         found.append(Place(Path(named), "MATROOT_DATA"))
-    found.append(Place(Path("data"), "the folder data"))
+    found.append(Place(Path("data"), "working folder"))
     found.append(Place(Path(torch.hub.get_dir()).parent / "data", "torch's cache"))
     return found
 
 
 def find(name: str, layouts: Sequence[Layout], looked_in: Sequence[Place], origin: str) -> tuple[Layout, Path]:
-    """The first layout found and its folder; DataError says what was expected in each place, and its ``origin``."""
-    lines = []
+    """The first layout found and its folder; DataError says what was expected, what each place has, and ``origin``."""
     for place in looked_in:
         for layout in layouts:
-            candidates = _candidates(place.path, layout)
-            for folder in candidates:
+            for folder in _candidates(place.path, layout):
                 if not _missing(folder, layout):
                     return layout, folder
-            lines.append(f"  {place.path} ({place.origin}): expected {layout.expected()}{_partial(candidates, layout)}")
-    raise DataError(
-        "\n".join([f"{name} was not found. Looked in", *lines, origin, "The data set digits needs no files."])
-    )
+    expected = [f"  {layout.expected()}" for layout in layouts]
+    found = [f"  {place.path} ({place.origin}): {_state(place.path, layouts)}" for place in looked_in]
+    title = f"{name} was not found. Expected{' one of' if len(layouts) > 1 else ''}"
+    raise DataError("\n".join([title, *expected, "Looked in", *found, origin, "The data set digits needs no files."]))
 
 
 def _candidates(place: Path, layout: Layout) -> list[Path]:
@@ -76,9 +74,13 @@ def _missing(folder: Path, layout: Layout) -> list[str]:
     return [marker for marker in layout.markers if not (folder / marker).exists()]
 
 
-def _partial(candidates: Sequence[Path], layout: Layout) -> str:
-    for folder in candidates:
-        missing = _missing(folder, layout)
-        if len(missing) < len(layout.markers):
-            return f"; {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing in {folder}"
-    return ""
+def _state(place: Path, layouts: Sequence[Layout]) -> str:
+    """What is wrong with a place that has no whole data set."""
+    if not place.exists():
+        return "no such folder"
+    for layout in layouts:
+        for folder in _candidates(place, layout):
+            missing = _missing(folder, layout)
+            if len(missing) < len(layout.markers):
+                return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing in {folder}"
+    return "nothing of it"

@@ -107,4 +107,4 @@ def stratified_split(labels: Tensor, test_share: float) -> tuple[Tensor, Tensor]
 def require_classes(found: int, expected: int | None, where: Path) -> None:
     """DataError if a data set of a known number of classes has another."""
     if expected is not None and found != expected:
-        raise DataError(f"{where}: {found} classes, expected {expected}; the data set `folder` takes any number")
+        raise DataError(f"{where}: {found} classes, expected {expected}; folder, frames and videos take any number")

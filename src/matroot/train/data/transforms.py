@@ -47,7 +47,7 @@ class Training:
     def __call__(self, frames: Frames, generator: torch.Generator) -> Tensor:
         """uint8 (T, C, size, size)."""
         if self._kind == "none":
-            return Evaluation(self._size, None)(self._apply_rand_augment(frames, generator), generator)
+            return self._middle(self._apply_rand_augment(frames, generator), generator)
         frames, window = self._choose(frames, generator)
         top, left, height, width = window.tolist()
         size = [self._size, self._size]
@@ -55,6 +55,12 @@ class Training:
         if self._kind != "shift" and flips(1, generator).item():
             frames = [functional.horizontal_flip(frame) for frame in frames]
         return _stack(self._apply_rand_augment(frames, generator))
+
+    def _middle(self, frames: Frames, generator: torch.Generator) -> Tensor:
+        """As evaluation; images without a margin are not enlarged to have one, as in memory."""
+        side = min(frames[0].size)
+        before = Resize(max(1, side / self._size)) if side <= with_margin(self._size) else None
+        return Evaluation(self._size, before)(frames, generator)
 
     def _choose(self, frames: Frames, generator: torch.Generator) -> tuple[Frames, Tensor]:
         """Frames, resized or padded, and the window (4,) of them."""
@@ -99,7 +105,6 @@ def rand_augment(description: str, size: int, mean: tuple[float, ...]) -> Any:
         raise DataError(
             f"rand_augment {description!r} is unknown to timm, expected such as rand-m9-mstd0.5-inc1"
         ) from error
-
     for change in changes.ops:
         if change.name.startswith("Posterize"):
             change.aug_fn = _posterize

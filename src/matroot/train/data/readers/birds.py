@@ -22,6 +22,9 @@ class Birds:
         for other, file in ((labels, "image_class_labels.txt"), (training, "train_test_split.txt")):
             if odd := sorted(names.keys() ^ other.keys()):
                 raise DataError(f"{folder / file}: image {odd[0]} is not both here and in images.txt")
+        for number, part in training.items():
+            if part not in ("0", "1"):
+                raise DataError(f"{folder / 'train_test_split.txt'}: image {number} has {part}, expected 0 or 1")
         classes = sorted(set(labels.values()), key=lambda name: (len(name), name))
         require_classes(len(classes), self.classes, folder / "image_class_labels.txt")
         examples = {

@@ -89,6 +89,8 @@ def _is_video(path: Path) -> bool:
 
 
 def _class_folders(folder: Path, accept: Callable[[Path], bool], expected: str) -> Examples:
+    if not folder.is_dir():
+        raise DataError(f"{folder}: is a file, expected a folder for every class")
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
     if not names:
         raise DataError(f"{folder}: expected a folder for every class, found none")

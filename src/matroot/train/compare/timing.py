@@ -23,8 +23,8 @@ from .plan import BASELINE, RunOptions, with_preset
 from .results import StepTime, Timing
 from .without_roots import roots_left_out
 
-REFERENCE = "mpa-lya"
-"""Whose network is timed without roots; which preset does not matter, as its roots are not computed."""
+REFERENCE = "mtp-lya"
+"""Whose network is timed without roots. They are not computed, but a step in a graph must be one that can be captured."""
 
 
 @dataclass(frozen=True)

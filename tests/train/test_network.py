@@ -26,7 +26,7 @@ def calls(monkeypatch):
 @pytest.mark.parametrize(
     ("fields", "options"),
     [
-        ({"model": "resnet50_gcp"}, {}),
+        ({"model": "resnet50_gcp"}, {"image_size": 8}),
         ({"model": "tea50_tcp"}, {}),
         ({"model": "so_vit_7", "drop_path": 0.1}, {"image_size": 8, "drop_path": 0.1}),
         ({"model": "resnet18_dbn", "published_init": True}, {"published_init": True}),

@@ -128,12 +128,14 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
 
 
 def test_what_is_printed(tmp_path, capsys):
-    run.train(tiny_recipe(preset="ns", first_preset="mpa-lya", first_preset_epochs=1, epochs=2), tmp_path)
+    run.train(tiny_recipe(preset="ns", first_preset="mpa-lya", first_preset_epochs=1, epochs=2), tmp_path, device="cpu")
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("  ")[0] for line in lines] == [
-        *("roots by mpa-lya from epoch 1 on", "epoch 1/2", "roots by ns from epoch 2 on", "epoch 2/2")
+        "838 parameters on cpu, 4 steps an epoch",
+        "noise stands in for pictures",
+        *("roots by mpa-lya from epoch 1 on", "epoch 1/2", "roots by ns from epoch 2 on", "epoch 2/2"),
     ]
-    assert all(words in lines[1] for words in ("loss", "test", "lr", "images/s"))
+    assert all(words in lines[3] for words in ("loss", "test", "lr", "images/s"))
 
 
 def test_quiet_prints_nothing(tmp_path, capsys):

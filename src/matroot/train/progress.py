@@ -50,7 +50,7 @@ class Reporter:
         width = len(str(self._epochs))
         self.say(
             f"epoch {row['epoch']:{width}d}/{self._epochs}  loss {row['train_loss']:.4f}  "
-            f"test {row['test_accuracy']:6.2%}  top-5 {row['test_top5']:6.2%}  lr {row['lr']:.2g}  "
+            f"test {row['test_accuracy']:6.2%}  lr {row['lr']:.2g}  "
             f"{row['seconds']:.1f} s  {row['images_per_second']:,.0f} images/s"
         )
         sys.stdout.flush()

@@ -24,7 +24,7 @@ from .results import StepTime, Timing
 from .without_roots import roots_left_out
 
 REFERENCE = "mtp-lya"
-"""Whose network is timed without roots. They are not computed, but a step in a graph must be one that can be captured."""
+"""Whose network is timed without roots, which are not computed; in a graph it must be one that can be captured."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
 """Which tests this process can run; the others are not collected, and the summary says why."""
 
+import errno
 import os
+from collections.abc import Callable
 from importlib.util import find_spec
 
 import pytest
@@ -27,3 +29,13 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     asked = {argument.split("::")[0].rstrip("/").rpartition("tests/")[2] for argument in session.config.args}
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and asked <= _ABSENT.keys():
         session.exitstatus = pytest.ExitCode.OK
+
+
+@pytest.fixture
+def fill_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Call it, and no file can be finished from then on: the data of new ones does not reach the disk."""
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    return lambda: monkeypatch.setattr(os, "fsync", full)

@@ -25,7 +25,7 @@ LAYERS = (
     ("_cli", "__main__"),
 )
 # Folders that do not know of each other, whatever their layers.
-APART = {frozenset(pair) for pair in (("bench", "models"), ("bench", "train"), ("bench", "style"), ("train", "style"))}
+APART = {frozenset(pair) for pair in (("bench", "train"), ("bench", "style"), ("train", "style"))}
 
 
 def name_of(path: Path, root: Path = PACKAGE) -> str:

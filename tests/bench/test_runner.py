@@ -1,6 +1,5 @@
 """``matroot bench``: what a run writes, what it resumes, and what it says when something goes wrong."""
 
-import errno
 import json
 import math
 import os
@@ -232,18 +231,11 @@ def test_a_folder_without_permission(tmp_path, capsys):
     tmp_path.chmod(0o700)
 
 
-def test_a_full_disk_leaves_earlier_results(tmp_path, monkeypatch, capsys):
+def test_a_full_disk_leaves_earlier_results(tmp_path, fill_disk, capsys):
     Fake(two=KeyboardInterrupt()).run(tmp_path)
     before = (tmp_path / FILE).read_bytes()
     capsys.readouterr()
-    write = Path.write_bytes
-
-    def full(path, data):
-        write(path, data[:20])
-        if data:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
+    fill_disk()
     assert Fake().run(tmp_path) == 2
     assert f"cannot write {tmp_path / FILE}: No space left on device" in capsys.readouterr().err
     assert (tmp_path / FILE).read_bytes() == before

@@ -213,17 +213,11 @@ def test_files_that_cannot_be_read_or_written(path):
     assert issubclass(WeightsError, CommandError)
 
 
-def test_an_interrupted_save_leaves_the_file_as_it_was(path, monkeypatch):
+def test_an_interrupted_save_leaves_the_file_as_it_was(path, fill_disk):
     model = build("resnet18_dbn")
     models.save(model, path)
     before = path.read_bytes()
-
-    def full(self, data):
-        with self.open("wb") as file:
-            file.write(data[:100])
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(type(path), "write_bytes", full)
+    fill_disk()
     with pytest.raises(WeightsError, match="No space left on device"):
         models.save(build("resnet18_dbn", num_classes=7), path)
     assert path.read_bytes() == before

@@ -20,7 +20,7 @@ from .outcome import assert_same, outcome
 from .tiny import tiny_recipe
 
 RECIPES = {
-    "sgd": {"clip_norm": 1.0, "classifier_lr_factor": 5.0},
+    "sgd": {"clip_norm": 1.0, "classifier_lr_factor": 5.0, "recalibrate": 2},
     "adamw": {
         "optimizer": "adamw",
         "lr": 0.01,
@@ -32,7 +32,7 @@ RECIPES = {
         "ema": 0.8,
     },
     "bfloat16": {"precision": "bfloat16", "channels_last": True},
-    "float16": {"precision": "float16", "ema": 0.5},
+    "float16": {"precision": "float16", "ema": 0.5, "recalibrate": 1},
     "presets": {"preset": "svd-pade", "first_preset": "ns", "first_preset_epochs": 2, "freeze_norms": True},
 }
 

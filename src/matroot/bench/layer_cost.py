@@ -28,13 +28,9 @@ Result = dict[str, Any]
 
 def residual_network(batch: int, decorrelated: bool, device: str) -> Work:
     """A training step of ResNet-18 for small images: forward, backward, SGD."""
-    from torchvision.models import resnet18  # pyright: ignore[reportMissingImports]
+    from ..models import resnet18_dbn
 
-    model = resnet18(num_classes=10)
-    model.conv1 = nn.Conv2d(3, 64, 3, padding=1, bias=False)
-    model.maxpool = nn.Identity()
-    if decorrelated:
-        model = layers.convert_decorrelated_batchnorm(model, "bn1", eps=1e-2)
+    model = resnet18_dbn(preset="default" if decorrelated else "baseline")
     model = model.to(device).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, weight_decay=5e-4)
     images, labels = _data(batch, 32, device)
@@ -51,9 +47,10 @@ def residual_network(batch: int, decorrelated: bool, device: str) -> Work:
 
 def large_network(batch: int, device: str) -> Work:
     """Forward and backward of ResNet-50 at 224 pixels."""
-    from torchvision.models import resnet50  # pyright: ignore[reportMissingImports]
+    from ..models import resnet50_gcp
 
-    model = resnet50().to(device).to(memory_format=torch.channels_last)
+    model = resnet50_gcp(preset="baseline", last_stride=2)
+    model = model.to(device).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     images, labels = _data(batch, 224, device)
     return partial(_forward_backward, model, images, lambda scores: nn.functional.cross_entropy(scores, labels))
 

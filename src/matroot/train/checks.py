@@ -23,7 +23,7 @@ _RANGES: tuple[tuple[str, Callable[[Any], bool], tuple[str, ...]], ...] = (
         lambda value: value >= 0,
         (
             *("seed", "weight_decay", "final_lr", "mixup", "cutmix"),
-            *("warmup_epochs", "cooldown_epochs", "first_preset_epochs"),
+            *("warmup_epochs", "cooldown_epochs", "first_preset_epochs", "recalibrate"),
         ),
     ),
     ("at least 0 and below 1", lambda value: 0 <= value < 1, ("momentum", "label_smoothing", "ema", "drop_path")),

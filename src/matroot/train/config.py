@@ -10,10 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from .._terminal import CommandError
-from .recipe import Recipe
-
-RUN_FORMAT = "matroot-run 1"
-"""Of the file in a run folder whose "recipe" can be read here too."""
+from .recipe import RUN_FORMAT, Recipe
 
 
 class ConfigError(CommandError):

@@ -14,9 +14,7 @@ from .._files import write_whole
 from .._terminal import CommandError
 from . import checkpoint
 from .checkpoint import Checkpoint
-from .recipe import Recipe
-
-FORMAT = "matroot-run 1"
+from .recipe import RUN_FORMAT, Recipe
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ class Folder:
         self._write(
             self._description,
             {
-                "format": FORMAT,
+                "format": RUN_FORMAT,
                 "command": shlex.join([Path(sys.argv[0]).name.replace("__main__.py", "matroot"), *sys.argv[1:]]),
                 "environment": environment(),
                 "recipe": self._recipe,

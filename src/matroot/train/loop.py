@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from itertools import islice
 from typing import Any
 
-import torch
 from torch import nn
 from torch.amp.grad_scaler import GradScaler
 
@@ -20,6 +19,7 @@ from .evaluation import Scores, evaluate
 from .mixing import mix
 from .nonfinite import NonFiniteError, diagnose
 from .optimiser import create_optimizer
+from .recalibration import recalibrate
 from .recipe import Recipe
 from .schedule import learning_rate
 from .seeding import seed_generators
@@ -51,9 +51,7 @@ class Trainer:
         self._plain = copy.deepcopy(plain)
         plain.to(ranks.device)
         if recipe.channels_last:
-            for layer in plain.modules():
-                if isinstance(layer, nn.Conv2d):  # weights of more dimensions have no such format
-                    layer.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+            network.to_channels_last(plain)
         self.network = distributed.synchronise(plain, ranks)
         if recipe.compile:
             self.network.compile()
@@ -108,9 +106,15 @@ class Trainer:
             "step_ms": 1e3 * seconds / self.steps,
         }
 
-    def evaluate(self) -> Scores:
-        """Scores on the test split, of the average where there is one."""
+    def evaluate(self, epoch: int) -> Scores:
+        """Scores on the test split after an epoch, of the average where there is one."""
         with self._evaluated():
+            if self.recipe.recalibrate:
+                network.training_mode(self.model, self.recipe)
+                batches = islice(self.data.train.epoch(epoch), self.recipe.recalibrate)
+                recalibrate(self.model, self.recipe, batches, self.ranks.device)
+                if self.average is not None:
+                    self.average.restart()  # its weights as they are, and these statistics
             return evaluate(self.model, self.data.test, self.recipe, self.ranks)
 
     def state(self) -> dict[str, Any]:

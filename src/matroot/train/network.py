@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
@@ -29,6 +30,13 @@ def build(recipe: Recipe, data: Data) -> nn.Module:
         for norm in _frozen_norms(network):
             norm.requires_grad_(False)
     return network
+
+
+def to_channels_last(network: nn.Module) -> None:
+    """Weights of two-dimensional convolutions in the channels-last format; those of more dimensions have none."""
+    for layer in network.modules():
+        if isinstance(layer, nn.Conv2d):
+            layer.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
 def training_mode(network: nn.Module, recipe: Recipe) -> None:

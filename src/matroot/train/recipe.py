@@ -11,6 +11,9 @@ Augment = Literal["none", "crop-flip", "resized-crop-flip", "finegrained", "corn
 Schedule = Literal["steps", "cosine", "one-cycle"]
 Precision = Literal["float32", "bfloat16", "float16"]
 
+RUN_FORMAT = "matroot-run 1"
+"""Of the ``run.json`` of a run."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
@@ -72,8 +75,10 @@ class Recipe:
 
     ema: float | None = None
     """Decay of the average of weights that is evaluated; None evaluates the weights themselves."""
+    recalibrate: int = 0
+    """Batches from which normalisation statistics are measured anew before an evaluation; 0: running averages."""
     freeze_norms: bool = False
-    """Every batch normalisation but the first uses its running statistics, as published for videos."""
+    """Every batch normalisation but the first is frozen, statistics, scale and shift, as published for videos."""
     first_preset: str | None = None
     """Preset of the first epochs; the published SVD runs of transformers start with ns."""
     first_preset_epochs: int = 0

@@ -30,6 +30,7 @@ _DBN_SHORT = replace(
     published_init=False,
     precision="bfloat16",
     channels_last=True,
+    recalibrate=20,
 )
 _DBN_DIGITS = replace(
     _DBN_SHORT,

@@ -115,7 +115,7 @@ class _Run:
             self._reporter.step(epoch, steps, loss, accuracy, rate)
 
         row = self._trainer.train_epoch(epoch, on_steps)
-        scores = self._trainer.evaluate()
+        scores = self._trainer.evaluate(epoch)
         row |= {"test_loss": scores.loss, "test_accuracy": scores.accuracy, "test_top5": scores.top5}
         state = self._trainer.state()
         history = [*self._history, row]

@@ -1,6 +1,5 @@
 """``matroot report`` as a command: exit status, messages, and the file it writes."""
 
-import errno
 import io
 import os
 import subprocess
@@ -66,15 +65,9 @@ def test_unwritable_output_is_named(tmp_path, file, capsys):
         assert str(out) in capsys.readouterr().err
 
 
-def test_a_full_disk_leaves_the_earlier_page(tmp_path, file, out, monkeypatch, capsys):
+def test_a_full_disk_leaves_the_earlier_page(tmp_path, file, out, fill_disk, capsys):
     out.write_text("earlier")
-    write = Path.write_bytes
-
-    def full(path, data):
-        write(path, data[:20])
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
+    fill_disk()
     assert report(file, out=out) == 1
     assert f"{out}: No space left on device" in capsys.readouterr().err
     assert out.read_text() == "earlier"

@@ -1,8 +1,6 @@
 """Result files: what is written comes back, and what is wrong is named."""
 
-import errno
 import json
-from pathlib import Path
 
 import pytest
 
@@ -87,14 +85,9 @@ def test_files_that_are_cut_off_or_not_there(file, tmp_path):
         read(tmp_path / "missing.json")
 
 
-def test_a_full_disk_leaves_the_earlier_file(file, monkeypatch):
-    before, written = file.read_bytes(), Path.write_bytes
-
-    def full(path, data):
-        written(path, data[:20])
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
+def test_a_full_disk_leaves_the_earlier_file(file, fill_disk):
+    before = file.read_bytes()
+    fill_disk()
     with pytest.raises(CompareError, match="No space left"):
         write(file, comparison(runs=()))
     assert file.read_bytes() == before

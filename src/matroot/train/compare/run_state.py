@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._terminal import CommandError
-
-FORMAT = "matroot-run 1"
+from ..recipe import RUN_FORMAT
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,8 @@ def _description(path: Path) -> dict[str, Any] | None:
         raise CommandError(f"{path}: {error.strerror or error}") from error
     except ValueError as error:
         raise CommandError(f"{path}: not JSON, or cut off: {error}") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT or not isinstance(found.get("recipe"), dict):
-        raise CommandError(f'{path}: field format must be "{FORMAT}": this is no run folder of matroot train')
+    if not isinstance(found, dict) or found.get("format") != RUN_FORMAT or not isinstance(found.get("recipe"), dict):
+        raise CommandError(f'{path}: field format must be "{RUN_FORMAT}": this is no run folder of matroot train')
     return found
 
 

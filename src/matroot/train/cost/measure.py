@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ..average import Average
 from ..data.batches import Data
-from ..network import build, training_mode
+from ..network import build, to_channels_last, training_mode
 from ..optimiser import create_optimizer
 from ..recipe import Recipe
 from ..seeding import deterministic_convolutions
@@ -72,7 +72,7 @@ def measure(recipe: Recipe, num_classes: int, device: torch.device) -> dict[str,
     data = random_data(recipe, num_classes, device)
     network = build(recipe, data).to(device)
     if recipe.channels_last:
-        network = network.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+        to_channels_last(network)
     training_mode(network, recipe)
     batch = next(data.train.epoch(1))
     why_not = why_not_captured(network, recipe, device, world=1)

@@ -40,6 +40,7 @@ _DBN_DIGITS = replace(
     image_size=16,
     lr=0.05,
     augment="shift",
+    recalibrate=10,
     # Without instructions for it, bfloat16 is slower than float32 on a processor.
     precision="float32",
     channels_last=False,

@@ -30,6 +30,7 @@ def calls(monkeypatch):
         ({"model": "tea50_tcp"}, {}),
         ({"model": "so_vit_7", "drop_path": 0.1}, {"image_size": 8, "drop_path": 0.1}),
         ({"model": "resnet18_dbn", "published_init": True}, {"published_init": True}),
+        ({"model": "resnet18_dbn", "whitening_eps": 0.5}, {"published_init": False, "eps": 0.5}),
     ],
 )
 def test_networks_get_the_options_they_take(fields, options, calls):
@@ -44,6 +45,7 @@ def test_networks_get_the_options_they_take(fields, options, calls):
     [
         ({"model": "resnet18_dbn", "drop_path": 0.1}, "drop_path"),
         ({"model": "so_vit_7", "published_init": True}, "init"),
+        ({"model": "so_vit_7", "whitening_eps": 0.5}, "whitening_eps"),
     ],
 )
 def test_options_of_other_networks_are_errors(fields, words, calls):

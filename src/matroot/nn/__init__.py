@@ -9,6 +9,7 @@ from .decorrelated import DecorrelatedBatchNorm2d as DecorrelatedBatchNorm2d
 from .decorrelated import DecorrelatedBatchNorm3d as DecorrelatedBatchNorm3d
 from .fold import fold as fold
 from .second_order_head import SecondOrderHead as SecondOrderHead
+from .statistics import update_statistics as update_statistics
 from .temporal import TemporalAttention as TemporalAttention
 from .temporal import TemporalCovariancePool as TemporalCovariancePool
 from .triangle import triangle as triangle

@@ -17,7 +17,7 @@ from .recipe import Recipe
 
 _RANGES: tuple[tuple[str, Callable[[Any], bool], tuple[str, ...]], ...] = (
     ("at least 1", lambda value: value >= 1, ("epochs", "batch_size", "image_size", "frames")),
-    ("above 0", lambda value: value > 0, ("lr", "classifier_lr_factor", "clip_norm")),
+    ("above 0", lambda value: value > 0, ("lr", "classifier_lr_factor", "clip_norm", "whitening_eps")),
     (
         "at least 0",
         lambda value: value >= 0,

@@ -11,6 +11,7 @@ from torch import nn
 from torch.amp.grad_scaler import GradScaler
 
 from .._terminal import CommandError
+from ..nn import update_statistics
 from . import distributed, network
 from .average import Average
 from .data.batches import Data
@@ -18,8 +19,8 @@ from .distributed import Ranks
 from .evaluation import Scores, evaluate
 from .mixing import mix
 from .nonfinite import NonFiniteError, diagnose
+from .objective import autocast
 from .optimiser import create_optimizer
-from .recalibration import recalibrate
 from .recipe import Recipe
 from .schedule import learning_rate
 from .seeding import seed_generators
@@ -110,9 +111,10 @@ class Trainer:
         """Scores on the test split after an epoch, of the average where there is one."""
         with self._evaluated():
             if self.recipe.recalibrate:
-                network.training_mode(self.model, self.recipe)
                 batches = islice(self.data.train.epoch(epoch), self.recipe.recalibrate)
-                recalibrate(self.model, self.recipe, batches, self.ranks.device)
+                with autocast(self.recipe, self.ranks.device):
+                    images = (images for images, _ in batches)
+                    update_statistics(self.model, images, network.frozen_norms(self.network, self.recipe))
                 if self.average is not None:
                     self.average.restart()  # its weights as they are, and these statistics
             return evaluate(self.model, self.data.test, self.recipe, self.ranks)

@@ -26,9 +26,8 @@ def build(recipe: Recipe, data: Data) -> nn.Module:
         raise CommandError(f"{recipe.model} cannot be built: {error}") from error
     if recipe.initial_weights is not None:
         models.load_weights(network, recipe.initial_weights)
-    if recipe.freeze_norms:
-        for norm in _frozen_norms(network):
-            norm.requires_grad_(False)
+    for norm in frozen_norms(network, recipe):
+        norm.requires_grad_(False)
     return network
 
 
@@ -42,9 +41,14 @@ def to_channels_last(network: nn.Module) -> None:
 def training_mode(network: nn.Module, recipe: Recipe) -> None:
     """Training mode, but for normalisations that the recipe freezes."""
     network.train()
-    if recipe.freeze_norms:
-        for norm in _frozen_norms(network):
-            norm.eval()
+    for norm in frozen_norms(network, recipe):
+        norm.eval()
+
+
+def frozen_norms(network: nn.Module, recipe: Recipe) -> list[_BatchNorm]:
+    """Normalisations that the recipe freezes."""
+    norms = [module for module in network.modules() if isinstance(module, _BatchNorm)]
+    return norms[1:] if recipe.freeze_norms else []
 
 
 def preset_of_epoch(recipe: Recipe, epoch: int) -> str:
@@ -67,14 +71,12 @@ def _own_options(recipe: Recipe) -> dict[str, Any]:
     is_transformer, is_decorrelated = recipe.model.startswith("so_vit"), recipe.model.endswith("_dbn")
     if recipe.drop_path and not is_transformer:
         raise CommandError(f"drop_path {recipe.drop_path} is for transformers, so_vit_*; the network is {recipe.model}")
-    if recipe.published_init and not is_decorrelated:
-        raise CommandError(f"published_init is for decorrelated networks, *_dbn; the network is {recipe.model}")
+    for field in ("published_init", "whitening_eps"):
+        if getattr(recipe, field) and not is_decorrelated:
+            raise CommandError(f"{field} is for decorrelated networks, *_dbn; the network is {recipe.model}")
     if is_transformer:
         return {"image_size": recipe.image_size, "drop_path": recipe.drop_path}
     if is_decorrelated:
-        return {"published_init": recipe.published_init}
+        eps = {} if recipe.whitening_eps is None else {"eps": recipe.whitening_eps}
+        return {"published_init": recipe.published_init, **eps}
     return {"image_size": recipe.image_size} if recipe.model.endswith("_gcp") else {}
-
-
-def _frozen_norms(network: nn.Module) -> list[_BatchNorm]:
-    return [module for module in network.modules() if isinstance(module, _BatchNorm)][1:]

@@ -94,5 +94,7 @@ class Recipe:
     """torch.compile the network."""
     drop_path: float = 0.0
     """Stochastic depth of transformers."""
+    whitening_eps: float | None = None
+    """Added to the eigenvalues in decorrelated layers; None: as published."""
     published_init: bool = False
     """Scales of decorrelated layers from U(0, 1), as published, in the place of 1."""

@@ -147,13 +147,18 @@ _VIDEO_KINETICS = replace(
     initial_weights=None,
     precision="bfloat16",
 )
+# Few clips and no weights to start from: Adam, whose steps do not wait for the gradient to grow.
 _VIDEO_FIGHT = replace(
     _VIDEO_SHORT,
     dataset="fight",
-    epochs=40,
+    epochs=100,
     batch_size=16,
     image_size=112,
-    lr=1e-2,
+    optimizer="adamw",
+    lr=1e-3,
+    weight_decay=0.05,
+    schedule="cosine",
+    warmup_epochs=5,
     freeze_norms=False,
     initial_weights=None,
 )

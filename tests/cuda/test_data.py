@@ -10,7 +10,7 @@ from ..train.tiny import tiny_recipe
 
 @pytest.mark.parametrize("augment", ["none", "crop-flip", "resized-crop-flip", "shift"])
 def test_an_epoch_is_that_of_the_cpu_and_waits_for_nothing(augment):
-    """Crops copy pixels; a resized crop interpolates, whose weights are rounded differently: 1e-3 is below a grey level."""
+    """Crops copy pixels; a resized crop interpolates, which rounds differently: 1e-3 is below a grey level."""
     recipe = tiny_recipe(dataset="digits", image_size=16, augment=augment, erasing=0.25, batch_size=128)
     epochs = [open_data(recipe, None, torch.device(kind)).train.epoch(3) for kind in ("cpu", "cuda")]
     next(epochs[1])  # the random numbers of the epoch are copied to the device

@@ -2,7 +2,9 @@
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
+import torch
 from torch import Tensor, nn
 
 from .._registry import validate
@@ -34,7 +36,8 @@ class StyleCode:
 
 def style_code(style: Tensor) -> StyleCode:
     """Mean and covariance of a style feature (B, C, h, w), in float32 at least."""
-    return StyleCode(style.flatten(2).float().mean(-1), covariance(style, correction=1))
+    mean = style.flatten(2).to(torch.promote_types(style.dtype, torch.float32)).mean(-1)
+    return StyleCode(mean, covariance(style, correction=1))
 
 
 class ContentEncoder(nn.Sequential):
@@ -62,7 +65,7 @@ class StyleEncoder(nn.Sequential):
             *_layer(3, width, 7, 1, _group_norm(width)),
             *(
                 layer
-                for before, after in zip(channels, channels[1:], strict=False)
+                for before, after in pairwise(channels)
                 for layer in _layer(before, after, 4, 2, _group_norm(after))
             ),
         )

@@ -55,8 +55,8 @@ def parse(
     """Read ``NAME --flags``; flags stand over ``--config``, that over the variant, so that ``--help`` has real values.
 
     ``options`` is a frozen dataclass of the command's own options with their defaults, ``recipes`` are those of the
-    command, by name and variant. CommandError for a name,
-    a variant or a file that is none; tyro prints and exits with status 2 for wrong flags.
+    command, by name and variant, and ``titles`` say what they are. CommandError for a name, a variant or a file that is
+    none; tyro prints and exits with status 2 for wrong flags.
     """
     name, flags = arguments[0], list(arguments[1:])
     source = _source(command, name, flags, recipes)

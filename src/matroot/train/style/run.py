@@ -165,17 +165,19 @@ class _Run:
             self._resume()
         self._folder.describe(None)
         self._folder.write_metrics(self._history)
-        longest = 0.0
+        longest_line = longest_save = 0.0
         try:
             while self._done < self._recipe.iterations:
                 start = time.monotonic()
                 # Lines end at multiples of their length, whatever a call before this one had.
                 end = (self._done // cadence.report + 1) * cadence.report
                 self._line(min(end, self._recipe.iterations))
+                line_end = time.monotonic()
+                longest_line = max(longest_line, line_end - start)
                 if self._done - self._saved >= cadence.sample or self._done == self._recipe.iterations:
                     self._save()
-                longest = max(longest, time.monotonic() - start)
-                if deadline is not None and time.monotonic() + longest > deadline:
+                    longest_save = max(longest_save, time.monotonic() - line_end)
+                if deadline is not None and time.monotonic() + longest_line + longest_save > deadline:
                     break
         except KeyboardInterrupt:
             self._reporter.say(f"stopped; --resume goes on after step {self._saved} with {self._folder.path}")

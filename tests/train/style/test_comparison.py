@@ -1,6 +1,7 @@
 """Times of transforms, scores of runs, and the file and table of both."""
 
 import json
+import sys
 
 import pytest
 import torch
@@ -88,6 +89,28 @@ def test_what_is_timed(monkeypatch):
     assert [len(matrices) for matrices in seen.values()] == [10, 10]
     assert all(A.shape == (2, 4, 4) and A.requires_grad for matrices in seen.values() for A in matrices)
     assert found.failures == {"default": "RuntimeError: no memory"}
+
+
+@pytest.mark.parametrize("work", ["transforms default", "roots default"])
+def test_the_gradient_reaches_the_roots(work, monkeypatch):
+    """An upstream gradient that is the same at all positions does not: deviations from the mean sum to zero. What
+    reaches them then is rounding, below 1e-4 here; that of a real backward pass is of order one."""
+    monkeypatch.setattr(
+        "matroot.train.style.transform_timing.milliseconds_in_turns", lambda works, *_: (works[work]() or {}, {})
+    )
+    sizes = []
+    for place in (matroot, sys.modules["matroot.nn.whiten_color"]):
+        for name in ("sqrtm", "invsqrtm"):
+
+            def spied(A, *arguments, root=getattr(place, name), **options):
+                found = root(A, *arguments, **options)
+                found.register_hook(lambda gradient: sizes.append(gradient.norm().item()))
+                return found
+
+            monkeypatch.setattr(place, name, spied)
+    time_transforms(("default",), CPU, SMALL)
+    assert len(sizes) == 20
+    assert min(sizes) > 0.1
 
 
 def test_score(folders):

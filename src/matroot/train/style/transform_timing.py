@@ -105,7 +105,7 @@ def _features(shape: Shape, side: int, device: torch.device, seed: int) -> Tenso
 
 
 def _transforms(layer: nn.Module, content: Tensor, style: Tensor) -> Work:
-    upstream = torch.ones_like(content)
+    upstream = _upstream(content)
 
     def work() -> None:
         for _ in range(COUNT):
@@ -118,15 +118,21 @@ def _roots(preset: str, content: Tensor, style: Tensor) -> Work:
     options = root_options(preset)
     method, gradient = options.get("method", "auto"), options.get("gradient")
     A, B = (covariance(x.detach(), correction=1, eps=EPS).requires_grad_() for x in (content, style))
-    upstream = torch.ones_like(A)
+    upstream = _upstream(A), _upstream(B)
 
     def work() -> None:
         for _ in range(COUNT):
             whiten = matroot.invsqrtm(A, method, gradient=gradient)
             color = matroot.sqrtm(B, method, gradient=gradient)
-            torch.autograd.grad((whiten, color), (A, B), (upstream, upstream))
+            torch.autograd.grad((whiten, color), (A, B), upstream)
 
     return work
+
+
+def _upstream(x: Tensor) -> Tensor:
+    """A gradient with respect to x. Not a constant: centring takes away what is the same at all positions, and the
+    roots would have nothing to propagate."""
+    return torch.randn(x.shape, generator=torch.Generator().manual_seed(2)).to(x.device)
 
 
 def _captured(work: Work) -> Callable[[], None]:

@@ -101,8 +101,9 @@ def test_the_gradient_reaches_the_roots(work, monkeypatch):
     sizes = []
     for place in (matroot, sys.modules["matroot.nn.whiten_color"]):
         for name in ("sqrtm", "invsqrtm"):
+            root = getattr(place, name)
 
-            def spied(A, *arguments, root=getattr(place, name), **options):
+            def spied(A, *arguments, root=root, **options):
                 found = root(A, *arguments, **options)
                 found.register_hook(lambda gradient: sizes.append(gradient.norm().item()))
                 return found

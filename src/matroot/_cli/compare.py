@@ -8,11 +8,14 @@ from pathlib import Path
 from rich.console import Console
 
 from .._terminal import CommandError
+from ..train.style.recipe import NAME as STYLE
 
 USAGE = """usage: matroot compare RECIPE [--presets NAME ...] [--seeds N ...] [--variant NAME] [--out DIR] [OPTIONS]
+       matroot compare style [--runs DIR ... --weights-lpips FILE] [OPTIONS]
        matroot compare --show FILE.json ... [--page PAGE.html]
 
-Trains a recipe with several presets and seeds, and compares them with each other and with the paper.
+Trains a recipe with several presets and seeds, and compares them with each other and with the paper. style times
+its transforms, and scores runs that are there.
 matroot compare RECIPE --help has all options, recipe fields included; matroot train --list has the recipes."""
 
 
@@ -52,6 +55,10 @@ def run(arguments: Sequence[str]) -> int:
         return _show(arguments[1:])
     if arguments[0].startswith("-"):
         raise CommandError(f"{USAGE}\n\nthe recipe comes first, got {arguments[0]}")
+    if arguments[0] == STYLE:
+        from .compare_style import run as compare_style
+
+        return compare_style(arguments[1:], _console())
     return _compare(arguments)
 
 
@@ -71,12 +78,13 @@ def _split(arguments: list[str], flag: str) -> tuple[list[str], list[str], list[
 
 
 def _compare(arguments: list[str]) -> int:
+    from ..train.recipes import RECIPES, TITLES
     from .recipe_arguments import parse
 
     for flag, plural in (("--preset", "--presets"), ("--seed", "--seeds")):
         if any(argument.partition("=")[0] == flag for argument in arguments):
             raise CommandError(f"{flag} is for one run: matroot compare has {plural}")
-    call = parse("matroot compare", arguments, CompareOptions())
+    call = parse("matroot compare", arguments, CompareOptions(), RECIPES, TITLES)
     options = call.options
     if options.jobs < 1:
         raise CommandError(f"--jobs must be at least 1, got {options.jobs}")

@@ -9,15 +9,21 @@ from rich.console import Console
 from rich.table import Table
 
 from .._terminal import CommandError
-from ..train.config import differences
+from ..train.config import differences, unknown
 from ..train.recipe import Recipe
 from ..train.recipes import RECIPES, TITLES
+from ..train.style.recipe import NAME as STYLE
+from ..train.style.recipe import STYLE_RECIPES, StyleRecipe
+from ..train.style.recipe import TITLE as STYLE_TITLE
+from . import train_style
 from .recipe_arguments import Call, parse
+
+NAMES = (*RECIPES, STYLE)
 
 USAGE = f"""usage: matroot train RECIPE [--variant NAME] [--config FILE] [--out DIR] [--resume] [OPTIONS]
        matroot train --list
 
-RECIPE is one of {", ".join(RECIPES)}. All recipe fields are options:
+RECIPE is one of {", ".join(NAMES)}. All recipe fields are options:
 matroot train RECIPE --help has them with the values of the variant."""
 
 
@@ -57,11 +63,15 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     if not arguments or arguments[0].startswith("-"):
         raise CommandError(f"{USAGE}\n\nthe recipe comes first" + (f", got {arguments[0]}" if arguments else ""))
-    _train(parse("matroot train", arguments, TrainOptions()))
+    if arguments[0] not in NAMES:
+        raise CommandError(unknown("recipe", arguments[0], NAMES))
+    if arguments[0] == STYLE:
+        return train_style.run(arguments)
+    _train(parse("matroot train", arguments, TrainOptions(), RECIPES, TITLES))
     return 0
 
 
-def _train(call: Call[TrainOptions]) -> None:
+def _train(call: Call[TrainOptions, Recipe]) -> None:
     # They import torch, the networks and the data, which --help does without.
     from ..train.checks import check
     from ..train.run import train
@@ -114,25 +124,37 @@ def show_recipes(console: Console | None = None) -> None:
     for name, variants in RECIPES.items():
         console.print(f"[bold]matroot train {name}[/bold]  {TITLES[name]}", highlight=False)
         console.print(_variants(variants))
+    console.print(f"[bold]matroot train {STYLE}[/bold]  {STYLE_TITLE}", highlight=False)
+    console.print(_style_variants())
     console.print("* without --variant\n", style="dim")
     for title, names in (("networks", list_models()), ("data sets", list_datasets()), ("presets", preset_names())):
         console.print(f"[bold]{title}[/bold]  {', '.join(names)}", highlight=False)
 
 
 def _variants(variants: dict[str, Recipe]) -> Table:
+    return _table("epochs", {name: (one, one.model, one.epochs) for name, one in variants.items()})
+
+
+def _style_variants() -> Table:
+    found = STYLE_RECIPES[STYLE]
+    return _table("steps", {name: (one, "style_exchange", one.iterations) for name, one in found.items()})
+
+
+def _table(length: str, variants: dict[str, tuple[Recipe | StyleRecipe, str, int]]) -> Table:
+    """A row a variant: its recipe, its network and how long it is, in the unit that ``length`` names."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column, width in (("  variant", 22), ("data set", 14), ("network", 12)):
         table.add_column(column, min_width=width)
-    for column in ("pixels", "epochs", "batch"):
+    for column in ("pixels", length, "batch"):
         table.add_column(column, justify="right")
-    for k, (variant, recipe) in enumerate(variants.items()):
-        numbers = map(str, (recipe.image_size, recipe.epochs, recipe.batch_size))
-        table.add_row(f"{' ' if k else '*'} {variant}", recipe.dataset, recipe.model, *numbers)
+    for k, (variant, (recipe, network, number)) in enumerate(variants.items()):
+        numbers = map(str, (recipe.image_size, number, recipe.batch_size))
+        table.add_row(f"{' ' if k else '*'} {variant}", recipe.dataset, network, *numbers)
     table.add_row()
     return table
 
 
-def _announce(call: Call[TrainOptions], out: Path) -> None:
+def _announce(call: Call[TrainOptions, Recipe], out: Path) -> None:
     """Print what is about to run, and the paper's figure for it."""
     from ..train.paper import nearest_column, published
 

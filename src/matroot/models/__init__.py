@@ -15,6 +15,8 @@ from .so_vit import so_vit_7 as so_vit_7
 from .so_vit import so_vit_10 as so_vit_10
 from .so_vit import so_vit_14 as so_vit_14
 from .so_vit import so_vit_19 as so_vit_19
+from .style_exchange import StyleExchange as StyleExchange
+from .style_exchange import style_exchange as style_exchange
 from .tea import tea50_tcp as tea50_tcp
 from .weights import WeightsError as WeightsError
 from .weights import load as load

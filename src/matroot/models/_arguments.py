@@ -27,7 +27,8 @@ def recorded(build: Callable[_P, _Model]) -> Callable[_P, _Model]:
         for keyword, value in bound.arguments.items():
             several = signature.parameters[keyword].kind is inspect.Parameter.VAR_KEYWORD
             arguments.update(value if several else {keyword: value})
-        arguments["num_classes"] = model.num_classes
+        if "num_classes" in arguments:
+            arguments["num_classes"] = model.num_classes
         vars(model)["arguments"] = {keyword: _as_json(value) for keyword, value in arguments.items()}
         return model
 

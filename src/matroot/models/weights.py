@@ -14,8 +14,10 @@ from .._files import write_whole
 from .._terminal import CommandError
 from ._arguments import keywords, recorded_arguments
 from ._registry import create, find
+from .style_exchange import style_exchange
 
 FORMAT = "matroot-weights 1"
+STYLE_EXCHANGE = style_exchange.__name__
 SHOWN = 3
 """Tensors that an error names."""
 
@@ -25,13 +27,15 @@ class WeightsError(CommandError):
 
 
 def save(model: nn.Module, path: Path | str) -> None:
-    """Write the parameters and buffers of a network of :func:`matroot.models.create`, and what it was made from.
+    """Write the parameters and buffers of a network of this package, and what it was made from.
 
     The file is written whole or not at all. WeightsError if it cannot be, or if a tensor is not what ``create`` would
     make: float32, or an integer. TypeError for another module. A compiled network is saved as itself.
     """
     model = _uncompiled(model)
-    arguments = {**recorded_arguments(model), "num_classes": model.num_classes}
+    arguments = dict(recorded_arguments(model))
+    if "num_classes" in arguments:
+        arguments["num_classes"] = model.num_classes
     state = model.state_dict()
     other = [f"{name} {tensor.dtype}" for name, tensor in state.items() if _is_other_float(tensor)]
     if other:
@@ -55,7 +59,7 @@ def load(path: Path | str) -> nn.Module:
     """
     arguments, tensors = _read(Path(path))
     try:
-        model = create(**keywords(arguments))
+        model = _build(keywords(arguments))
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         raise WeightsError(f"{path} is of a network that this version cannot build: {error}") from error
     _require_same(tensors, model.state_dict(), path)
@@ -75,7 +79,7 @@ def load_weights(model: nn.Module, path: Path | str) -> list[str]:
     if arguments["name"] != name:
         raise WeightsError(f"{path} has the weights of {arguments['name']}; expected those of {name}")
     state, left_out = model.state_dict(), []
-    if arguments["num_classes"] != model.num_classes:
+    if "num_classes" in arguments and arguments["num_classes"] != model.num_classes:
         classifier = tuple(f"{layer}." for layer in find(name).classifier)
         left_out = sorted(tensor for tensor in tensors.keys() | state.keys() if tensor.startswith(classifier))
         for table in (tensors, state):
@@ -107,7 +111,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         arguments = json.loads(metadata.get("arguments", ""))
     except ValueError:
         arguments = None
-    if not isinstance(arguments, dict) or not {"name", "num_classes"} <= arguments.keys():
+    if not isinstance(arguments, dict) or "name" not in arguments or _lacks_classes(arguments):
         raise WeightsError(f"{path} does not say which network it is of: its metadata is damaged")
     return arguments, tensors
 
@@ -127,6 +131,16 @@ def _require_same(tensors: dict[str, Tensor], state: dict[str, Tensor], path: Pa
         ]
         if other:
             raise WeightsError(f"{path} has tensors of another {kind}: {_listed(other)}")
+
+
+def _build(arguments: dict[str, Any]) -> nn.Module:
+    """The network of recorded arguments: one of :func:`create`, or style exchange, which has no classes."""
+    name = arguments.pop("name")
+    return style_exchange(**arguments) if name == STYLE_EXCHANGE else create(name, **arguments)
+
+
+def _lacks_classes(arguments: dict[str, Any]) -> bool:
+    return arguments["name"] != STYLE_EXCHANGE and "num_classes" not in arguments
 
 
 def _uncompiled(model: nn.Module) -> nn.Module:

@@ -7,10 +7,19 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 from .._terminal import CommandError
-from .recipe import RUN_FORMAT, Recipe
+from .recipe import RUN_FORMAT
+
+
+class DataclassInstance(Protocol):
+    """What ``dataclasses`` makes."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+AnyRecipe = TypeVar("AnyRecipe", bound=DataclassInstance)
 
 
 class ConfigError(CommandError):
@@ -29,14 +38,14 @@ class Difference:
         return f"{self.field} {shown(self.after)} (was {shown(self.before)})"
 
 
-def load_config(path: Path, base: Recipe) -> Recipe:
+def load_config(path: Path, base: AnyRecipe) -> AnyRecipe:
     """``base`` with the fields that the file has.
 
     A ``.toml`` or ``.json`` file with recipe fields at its top, or the ``run.json`` of a run folder, which has all of
     them. Where a field may be None the text "none" stands for it, as TOML has no null. ConfigError for a file that
     cannot be read, fields that recipes do not have and values of the wrong type.
     """
-    annotations = get_type_hints(Recipe)
+    annotations = get_type_hints(type(base))
     changes = {}
     for name, value in _read(path).items():
         if name not in annotations:
@@ -48,9 +57,9 @@ def load_config(path: Path, base: Recipe) -> Recipe:
     return replace(base, **changes)
 
 
-def differences(before: Recipe, after: Recipe) -> list[Difference]:
+def differences(before: AnyRecipe, after: AnyRecipe) -> list[Difference]:
     """What changes from one recipe to another, in the order of the fields."""
-    pairs = ((field.name, getattr(before, field.name), getattr(after, field.name)) for field in fields(Recipe))
+    pairs = ((field.name, getattr(before, field.name), getattr(after, field.name)) for field in fields(before))
     return [Difference(name, old, new) for name, old, new in pairs if old != new]
 
 

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from .._environment import environment
 from .._files import write_whole
 from .._terminal import CommandError
 from . import checkpoint
 from .checkpoint import Checkpoint
+from .config import DataclassInstance
 from .recipe import RUN_FORMAT, Recipe
 
 
@@ -50,13 +51,19 @@ class Result:
         )
 
 
-class Folder:
-    """The files of a run, read and written; CommandError, naming the file, for those that cannot be."""
+_Result = TypeVar("_Result", bound=DataclassInstance)
 
-    def __init__(self, path: Path, recipe: Recipe) -> None:
+
+class RunFolder(Generic[_Result]):
+    """The files of a run, read and written; CommandError, naming the file, for those that cannot be.
+
+    recipe: a frozen dataclass, all of which JSON can hold.
+    kind: the dataclass of the run's result.
+    """
+
+    def __init__(self, path: Path, recipe: DataclassInstance, kind: type[_Result]) -> None:
         self.path = path
-        self.best = path / "best.safetensors"
-        self.tensorboard = path / "tensorboard"
+        self._kind = kind
         self._last = path / "last.pt"
         self._description = path / "run.json"
         self._metrics = path / "metrics.jsonl"
@@ -68,12 +75,12 @@ class Folder:
         if self._description.exists() or self._last.exists():
             raise CommandError(f"{self.path} holds a run; --resume goes on with it, another --out starts one")
 
-    def result(self) -> Result | None:
+    def result(self) -> _Result | None:
         """The result of a run of this recipe that is finished; CommandError for a run of another recipe."""
         try:
             content = json.loads(self._description.read_bytes())
             stored, result = content["recipe"], content["result"]
-            result = None if result is None else Result(**result)
+            result = None if result is None else self._kind(**result)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -96,7 +103,7 @@ class Folder:
         """Write the checkpoint of the last epoch in the history. state: all other fields of a Checkpoint."""
         checkpoint.save(self._last, Checkpoint(recipe=self._recipe, history=history, **state))
 
-    def describe(self, result: Result | None) -> None:
+    def describe(self, result: _Result | None) -> None:
         """Write ``run.json``, of the command that this process runs."""
         self._write(
             self._description,
@@ -122,3 +129,12 @@ class Folder:
             write_whole(path, data)
         except OSError as error:
             raise CommandError(f"cannot write {path}: {error.strerror}") from error
+
+
+class Folder(RunFolder[Result]):
+    """The files of a run that classifies."""
+
+    def __init__(self, path: Path, recipe: Recipe) -> None:
+        super().__init__(path, recipe, Result)
+        self.best = path / "best.safetensors"
+        self.tensorboard = path / "tensorboard"

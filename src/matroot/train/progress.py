@@ -43,6 +43,10 @@ class Reporter:
     def step(self, epoch: int, steps: int, loss: float, accuracy: float, rate: float) -> None:
         """Show means of an epoch under way, and images per second."""
         text = f"epoch {epoch}/{self._epochs}  loss {loss:.3f}  accuracy {accuracy:.1%}  {rate:,.0f} images/s"
+        self.advance(text, steps)
+
+    def advance(self, text: str, steps: int) -> None:
+        """Show what is under way, and that so many more steps are done."""
         self._progress.update(self._task, description=text, advance=steps)
 
     def epoch(self, row: Mapping[str, Any]) -> None:

@@ -176,6 +176,11 @@ def why_not_captured(model: nn.Module, recipe: Recipe, device: torch.device, wor
         return "several processes exchange gradients"
     if recipe.precision == "float16":
         return "the scale of a float16 loss is decided on the host"
+    return why_roots_not_captured(model)
+
+
+def why_roots_not_captured(model: nn.Module) -> str | None:
+    """Why the roots of a model on CUDA cannot be captured in a graph; None if they can."""
     for name, module in model.named_modules():
         if hasattr(module, "method") and hasattr(module, "gradient"):
             layer = f"{name} ({type(module).__name__})"

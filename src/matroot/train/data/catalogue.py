@@ -17,6 +17,7 @@ from .readers.fight import FILE as FIGHT_FILE
 from .readers.fight import read_fight
 from .readers.folders import ClipFolders, ImageFolders
 from .readers.packed import PackedFolders
+from .split import DataSet
 
 CIFAR10_FILES = ("cifar10_webp_lossless_A.zip", "cifar10_webp_lossless_B.zip")
 CIFAR100_FILES = ("cifar100_webp_near5.zip",)
@@ -49,12 +50,12 @@ HMDB51_SPLITS = ("testTrainMulti_7030_splits", "test_train_splits", "splits")
 class Entry:
     """How a data set is found."""
 
-    layouts: tuple[Layout, ...]
+    layouts: tuple[Layout[DataSet], ...]
     origin: str
     """Where people get it, as a sentence."""
 
 
-def _train_and(*tests: str, videos: bool | None = None) -> tuple[Layout, ...]:
+def _train_and(*tests: str, videos: bool | None = None) -> tuple[Layout[DataSet], ...]:
     """A folder of one's own, with its test split by one of these names."""
     readers = ((test, ImageFolders(test) if videos is None else ClipFolders(test, videos)) for test in tests)
     return tuple(Layout(("train", test), reader) for test, reader in readers)

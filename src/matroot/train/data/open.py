@@ -59,7 +59,7 @@ def _read(recipe: Recipe, root: Path | None) -> tuple[DataSet, str]:
         hint = f", did you mean {near[0]}?" if near else "."
         raise DataError(f"unknown data set {name}{hint} There are {', '.join(list_datasets())}.")
     entry = ENTRIES[name]
-    layout, folder = find(name, entry.layouts, places(root), entry.origin)
+    layout, folder = find(name, entry.layouts, places(root), f"{entry.origin}\nThe data set digits needs no files.")
     return layout.read(folder), str(folder)
 
 

@@ -4,20 +4,22 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import torch
 
 from .errors import DataError
-from .split import DataSet
+
+_Data = TypeVar("_Data")
 
 
 @dataclass(frozen=True)
-class Layout:
+class Layout(Generic[_Data]):
     """One of the forms in which a data set is kept."""
 
     markers: tuple[str, ...]
     """Files and folders that it consists of."""
-    read: Callable[[Path], DataSet]
+    read: Callable[[Path], _Data]
     """From the folder that holds the markers."""
     folders: tuple[str, ...] = ()
     """Names the folder has where several data sets stand side by side."""
@@ -50,7 +52,9 @@ def places(data: Path | None) -> list[Place]:
     return found
 
 
-def find(name: str, layouts: Sequence[Layout], looked_in: Sequence[Place], origin: str) -> tuple[Layout, Path]:
+def find(
+    name: str, layouts: Sequence[Layout[_Data]], looked_in: Sequence[Place], origin: str
+) -> tuple[Layout[_Data], Path]:
     """The first layout found and its folder; DataError says what was expected, what each place has, and ``origin``."""
     for place in looked_in:
         for layout in layouts:
@@ -60,7 +64,7 @@ def find(name: str, layouts: Sequence[Layout], looked_in: Sequence[Place], origi
     expected = [f"  {layout.expected()}" for layout in layouts]
     found = [f"  {place.path} ({place.origin}): {_state(place.path, layouts)}" for place in looked_in]
     title = f"{name} was not found. Expected{' one of' if len(layouts) > 1 else ''}"
-    raise DataError("\n".join([title, *expected, "Looked in", *found, origin, "The data set digits needs no files."]))
+    raise DataError("\n".join([title, *expected, "Looked in", *found, origin]))
 
 
 def _candidates(place: Path, layout: Layout) -> list[Path]:

@@ -1,0 +1,261 @@
+"""Runs of style exchange: one call, one folder."""
+
+import math
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ... import models
+from ..._files import write_whole
+from ..._terminal import CommandError
+from .. import distributed
+from ..folder import RunFolder
+from ..interruption import Interruption
+from ..network import to_channels_last
+from ..nonfinite import NonFiniteError
+from ..progress import Reporter
+from ..seeding import deterministic_convolutions, seed_generators
+from .losses import Discriminators
+from .pictures import Pictures, batch, open_pictures
+from .recipe import StyleRecipe, check, learning_rate
+from .sheet import sample_sheet
+from .step import LOSSES, Step
+
+WEIGHTS = "last.safetensors"
+"""The generators, in a run's folder."""
+PHOTOS, PAINTINGS = 0, 1
+"""Numbers of the domains for random numbers."""
+
+
+@dataclass(frozen=True)
+class Cadence:
+    """How often a run says and writes something; nothing of this changes its weights."""
+
+    report: int = 50
+    """Steps of a line of ``metrics.jsonl``."""
+    sample: int = 1000
+    """Steps between two checkpoints, each with a sample sheet; rounded up to whole lines."""
+
+
+@dataclass(frozen=True)
+class StyleResult:
+    """How a run ended: means over its last line of ``metrics.jsonl``."""
+
+    iterations: int
+    seconds: float
+    """Of training alone."""
+    step_ms: float
+    """Median over lines; the first, which warms up, is left out where there are others."""
+    adversarial: float
+    reconstruction: float
+    cycle: float
+    style: float
+    content: float
+    discriminator: float
+
+    @classmethod
+    def of(cls, history: Sequence[dict[str, Any]]) -> "StyleResult":
+        """Of a run with these lines, at least one."""
+        return cls(
+            iterations=history[-1]["step"],
+            seconds=sum(row["seconds"] for row in history),
+            step_ms=statistics.median(row["step_ms"] for row in history[1:] or history),
+            **{name: history[-1][name] for name in LOSSES},
+        )
+
+
+def build(recipe: StyleRecipe) -> tuple[models.StyleExchange, Discriminators]:
+    """Generators and discriminators with their initial weights, on the CPU; CommandError for a preset that is none."""
+    seed_generators(recipe.seed)
+    try:
+        network = models.style_exchange(
+            recipe.preset,
+            width=recipe.width,
+            blocks=recipe.blocks,
+            published_style_code=recipe.published_style_code,
+        )
+    except ValueError as error:
+        raise CommandError(f"style_exchange cannot be built: {error}") from error
+    return network, Discriminators(recipe.discriminator_channels)
+
+
+def train(
+    recipe: StyleRecipe,
+    out: Path,
+    *,
+    data: Path | None = None,
+    device: str | None = None,
+    resume: bool = False,
+    quiet: bool = False,
+    time_limit: float | None = None,
+    cadence: Cadence | None = None,
+) -> StyleResult | None:
+    """Train a recipe and return its result, also written to ``run.json`` in the folder ``out``.
+
+    data: where pictures are looked for, see ``matroot.train.data``.
+    device: ``"cuda"`` or ``"cpu"``; None is CUDA where there is one.
+    resume: go on from the last checkpoint that ``out`` has, to the result of a run that never stopped: the same bits
+        on a CPU. A finished run returns its result.
+    time_limit: seconds of this call; no line of ``metrics.jsonl`` is begun that would end later. The run is saved,
+        None is returned, and a later call resumes.
+    cadence: None: as :class:`Cadence` has it.
+
+    The folder gets lines of ``metrics.jsonl`` and, at every sample, ``last.pt``, ``last.safetensors`` and a sheet in
+    ``samples/``; Ctrl-C or a crash lose what came after. CommandError for a folder that has a run already and
+    ``resume`` is not given, a checkpoint of another recipe or a damaged one, and for what recipe and data say.
+    NonFiniteError where a loss is not finite.
+    """
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    check(recipe)
+    folder = RunFolder(Path(out), recipe, StyleResult)
+    ranks = distributed.start(device)
+    try:
+        if ranks.world > 1:
+            raise CommandError("style exchange trains in one process; start it without torchrun")
+        with Interruption() as interruption, deterministic_convolutions():
+            if not resume:
+                folder.require_new()
+            elif (finished := folder.result()) is not None:
+                return finished
+            networks = build(recipe)
+            pictures = open_pictures(recipe.dataset, recipe.image_size, data, ranks.device)
+            with Reporter(recipe.iterations, 1, quiet) as reporter:
+                run = _Run(recipe, networks, pictures, folder, reporter, ranks.device, interruption)
+                return run.steps(resume, deadline, cadence or Cadence())
+    finally:
+        distributed.stop(ranks)
+
+
+class _Run:
+    """The steps of a run, and its files."""
+
+    def __init__(
+        self,
+        recipe: StyleRecipe,
+        networks: tuple[models.StyleExchange, Discriminators],
+        pictures: Pictures,
+        folder: RunFolder[StyleResult],
+        reporter: Reporter,
+        device: torch.device,
+        interruption: Interruption,
+    ) -> None:
+        self._recipe, self._pictures, self._folder = recipe, pictures, folder
+        self._reporter, self._interruption = reporter, interruption
+        for network in networks:
+            network.to(device)
+            if recipe.channels_last:
+                to_channels_last(network)
+        self._step = Step(*networks, recipe)
+        self._history: list[dict[str, Any]] = []
+        self._saved = 0
+        """Steps of the last checkpoint."""
+        parameters = sum(parameter.numel() for parameter in networks[0].parameters())
+        photos, paintings = (len(domain.train) for domain in (pictures.photos, pictures.paintings))
+        reporter.say(f"{parameters:,} parameters of the generators on {device}")
+        reporter.say(f"{photos} photos and {paintings} paintings of {pictures.source}")
+
+    def steps(self, resume: bool, deadline: float | None, cadence: Cadence) -> StyleResult | None:
+        """Train from where the folder stands; None where the deadline ends it first."""
+        if resume:
+            self._resume()
+        self._folder.describe(None)
+        self._folder.write_metrics(self._history)
+        longest_line = longest_save = 0.0
+        try:
+            while self._done < self._recipe.iterations:
+                start = time.monotonic()
+                # Lines end at multiples of their length, whatever a call before this one had.
+                end = (self._done // cadence.report + 1) * cadence.report
+                self._line(min(end, self._recipe.iterations))
+                line_end = time.monotonic()
+                longest_line = max(longest_line, line_end - start)
+                if self._done - self._saved >= cadence.sample or self._done == self._recipe.iterations:
+                    self._save()
+                    longest_save = max(longest_save, time.monotonic() - line_end)
+                if deadline is not None and time.monotonic() + longest_line + longest_save > deadline:
+                    break
+        except KeyboardInterrupt:
+            self._reporter.say(f"stopped; --resume goes on after step {self._saved} with {self._folder.path}")
+            raise
+        if self._saved < self._done:
+            self._save()
+        if self._done < self._recipe.iterations:
+            self._reporter.say(f"out of time after step {self._done}; --resume goes on with {self._folder.path}")
+            return None
+        result = StyleResult.of(self._history)
+        self._folder.describe(result)
+        return result
+
+    @property
+    def _done(self) -> int:
+        return self._history[-1]["step"] if self._history else 0
+
+    def _resume(self) -> None:
+        found = self._folder.load()
+        if found is None:
+            self._reporter.say(f"{self._folder.path} has no checkpoint yet: the run starts with step 1")
+            return
+        step = self._step
+        step.network.load_state_dict(found.network["generators"])
+        step.discriminators.load_state_dict(found.network["discriminators"])
+        step.generator_optimizer.load_state_dict(found.optimizer["generators"])
+        step.discriminator_optimizer.load_state_dict(found.optimizer["discriminators"])
+        self._history = found.history
+        self._saved = self._done
+        self._reporter.resume(self._done)
+        self._reporter.say(f"resumed after step {self._done} of {self._recipe.iterations}")
+
+    def _line(self, end: int) -> None:
+        """Train to step ``end``, and write the means of what it takes."""
+        recipe, begin, start = self._recipe, self._done, time.perf_counter()
+        total, lr = torch.zeros(len(LOSSES), device=self._pictures.photos.train.device), recipe.lr
+        for k in range(begin, end):
+            lr = learning_rate(recipe, k)
+            photos, paintings = (
+                batch(domain.train, recipe.seed, number, k, recipe.batch_size)
+                for domain, number in ((self._pictures.photos, PHOTOS), (self._pictures.paintings, PAINTINGS))
+            )
+            total += self._step(photos, paintings, lr)
+        means = dict(zip(LOSSES, (total / (end - begin)).tolist(), strict=True))
+        for name, value in means.items():
+            if not math.isfinite(value):
+                raise NonFiniteError(
+                    f"training stopped between steps {begin + 1} and {end}: the {name} loss is not finite. "
+                    f"The checkpoint is that of step {self._saved}. A smaller lr or precision float32 may help"
+                )
+        seconds = time.perf_counter() - start
+        row = {"step": end, "lr": lr, **means, "seconds": seconds, "step_ms": 1e3 * seconds / (end - begin)}
+        self._history = [*self._history, row]
+        self._folder.write_metrics(self._history)
+        text = "  ".join(f"{name} {value:.3f}" for name, value in means.items())
+        self._reporter.advance(f"step {end}/{recipe.iterations}", end - begin)
+        self._reporter.say(f"step {end}/{recipe.iterations}  {text}  {row['step_ms']:.0f} ms")
+
+    def _save(self) -> None:
+        """Checkpoint, weights and sheet."""
+        step = self._step
+        sheet = sample_sheet(step.network, self._pictures)
+        state = {
+            "network": {"generators": step.network.state_dict(), "discriminators": step.discriminators.state_dict()},
+            "optimizer": {
+                "generators": step.generator_optimizer.state_dict(),
+                "discriminators": step.discriminator_optimizer.state_dict(),
+            },
+            "average": None,
+            "scaler": None,
+        }
+        with self._interruption.deferred():
+            path = self._folder.path / "samples" / f"step-{self._done:06d}.png"
+            try:
+                path.parent.mkdir(exist_ok=True)
+                write_whole(path, sheet)
+            except OSError as error:
+                raise CommandError(f"cannot write {path}: {error.strerror}") from error
+            models.save(step.network, self._folder.path / WEIGHTS)
+            self._folder.save(self._history, state)
+            self._saved = self._done

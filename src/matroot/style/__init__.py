@@ -1,0 +1,1 @@
+"""Pictures in the style of other pictures."""

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from .pictures import Pictures
+from .recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -26,40 +27,30 @@ class Batches:
     """Photographs, then paintings."""
     photos: int
     """How many are photographs."""
-    size: int
-    """Pixels of a side of the crops."""
-    count: int
-    """Pairs of a step."""
-    smallest: float
-    """Side of the smallest crop, as a share of the picture's short side."""
-    exchanged: float
-    """Share of contents that are paintings, and of styles that are photographs: any picture may be either."""
-    recolored: float
-    """Share of styles with their colour channels exchanged: palettes that no painting has."""
-    seed: int
+    recipe: Recipe
 
     def step(self, number: int) -> Pairs:
         """The pairs of step 0, 1, ...; all random numbers are drawn on the CPU, so that devices agree."""
-        seed = np.random.SeedSequence((self.seed, number)).generate_state(1)[0]
+        seed = np.random.SeedSequence((self.recipe.seed, number)).generate_state(1)[0]
         generator = torch.Generator().manual_seed(int(seed))
-        content = self._crops(1 - self.exchanged, generator)
-        style = self._recolored(self._crops(self.exchanged, generator), generator)
+        content = self._crops(1 - self.recipe.exchanged, generator)
+        style = self._recolored(self._crops(self.recipe.exchanged, generator), generator)
         return Pairs(*(x.contiguous(memory_format=torch.channels_last) for x in (content, style)))
 
     def _crops(self, share_of_photos: float, generator: torch.Generator) -> Tensor:
-        uniform = torch.rand(self.count, 6, generator=generator).unbind(1)
+        uniform = torch.rand(self.recipe.pairs, 6, generator=generator).unbind(1)
         photos, paintings = self.photos, len(self.pictures) - self.photos
         chosen = torch.where(
             uniform[0] < share_of_photos, (photos * uniform[1]).long(), photos + (paintings * uniform[1]).long()
         )
         size = self.pictures.sizes[chosen]
-        side = (self.smallest + (1 - self.smallest) * uniform[2]) * size.amin(1)
+        side = (self.recipe.smallest + (1 - self.recipe.smallest) * uniform[2]) * size.amin(1)
         corner = torch.stack(uniform[3:5], dim=1) * (size - side[:, None])
-        return cut(self.pictures, chosen, torch.cat([corner, side[:, None]], dim=1), uniform[5] < 0.5, self.size)
+        return cut(self.pictures, chosen, torch.cat([corner, side[:, None]], dim=1), uniform[5] < 0.5, self.recipe.crop)
 
     def _recolored(self, images: Tensor, generator: torch.Generator) -> Tensor:
-        order = torch.rand(self.count, 3, generator=generator).argsort(1)
-        changed = torch.rand(self.count, 1, generator=generator) < self.recolored
+        order = torch.rand(len(images), 3, generator=generator).argsort(1)
+        changed = torch.rand(len(images), 1, generator=generator) < self.recipe.recolored
         order = torch.where(changed, order, torch.arange(3)).to(images.device, non_blocking=True)
         return images.gather(1, order[:, :, None, None].expand_as(images))
 

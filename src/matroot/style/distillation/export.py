@@ -28,7 +28,8 @@ class Origin:
 def export(network: StyleNetwork, path: Path, origin: Origin, steps: int) -> None:
     """Write the weights in half precision, whole or not at all; OSError if they cannot be.
 
-    The metadata are strings: ``format``, ``channels`` (a JSON list), ``eps``, ``steps``, ``date``, and the fields of the origin.
+    The metadata are strings: ``format``, ``channels`` and ``eps`` of the network, ``steps``, ``date``, and the fields
+    of the origin; lists and the recipe as JSON.
     """
     tensors = {
         name: torch.empty(tensor.shape, dtype=torch.float16).copy_(tensor)

@@ -12,7 +12,8 @@ _SHARES = ("smallest", "exchanged", "recolored", "ema", "imitated")
 _WEIGHTS = ("lr", "final_lr", "clip_norm", "content", "style", "pixels", "features", "imitation", "variation")
 
 
-def _option(default: Any, text: str) -> Any:
+def option(default: Any, text: str) -> Any:
+    """A field of a dataclass that is an option of the command, with its text."""
     return field(default=default, metadata={"help": text})
 
 
@@ -20,30 +21,30 @@ def _option(default: Any, text: str) -> Any:
 class Recipe:
     """One distillation. CommandError if a number is out of range."""
 
-    steps: int = _option(8000, "steps in all; the learning rate falls to its end over them")
-    pairs: int = _option(8, "pairs of content and style in a step")
-    crop: int = _option(256, "pixels of a side of the pictures")
-    smallest: float = _option(0.5, "side of the smallest crop, as a share of a picture's short side")
-    exchanged: float = _option(0.125, "share of contents that are paintings, and of styles that are photographs")
-    recolored: float = _option(0.125, "share of styles with their colour channels exchanged")
-    seed: int = _option(0, "of initial weights and crops")
+    steps: int = option(8000, "steps in all; the learning rate falls to its end over them")
+    pairs: int = option(8, "pairs of content and style in a step")
+    crop: int = option(256, "pixels of a side of the pictures")
+    smallest: float = option(0.5, "side of the smallest crop, as a share of a picture's short side")
+    exchanged: float = option(0.125, "share of contents that are paintings, and of styles that are photographs")
+    recolored: float = option(0.125, "share of styles with their colour channels exchanged")
+    seed: int = option(0, "of initial weights and crops")
 
-    channels: tuple[int, ...] = _option((32, 64, 128, 256), "widths of the network at strides 1, 2, 4 and 8")
-    precision: Precision = _option("float32", "of autocast; statistics, roots and losses are computed in float32")
+    channels: tuple[int, ...] = option((32, 64, 128, 256), "widths of the network at strides 1, 2, 4 and 8")
+    precision: Precision = option("float32", "of autocast; statistics, roots and losses are computed in float32")  # noqa: RUF009
 
-    lr: float = _option(1e-3, "learning rate of Adam after the warm-up; it then falls along a cosine")
-    final_lr: float = _option(1e-5, "where it ends")
-    warmup: int = _option(100, "steps in which it rises linearly")
-    clip_norm: float = _option(1.0, "largest norm of the gradient of all parameters together")
-    ema: float = _option(0.999, "decay of the average of weights, which is what is exported")
+    lr: float = option(1e-3, "learning rate of Adam after the warm-up; it then falls along a cosine")
+    final_lr: float = option(1e-5, "where it ends")
+    warmup: int = option(100, "steps in which it rises linearly")
+    clip_norm: float = option(1.0, "largest norm of the gradient of all parameters together")
+    ema: float = option(0.999, "decay of the average of weights, which is what is exported")
 
-    content: float = _option(1.0, "weight of the distance of the picture from its content")
-    style: float = _option(3.0, "weight of the distance of the picture's statistics from its style's")
-    pixels: float = _option(10.0, "weight of the mean absolute difference of a reproduced picture")
-    features: float = _option(1.0, "weight of the difference of the teacher's features of a reproduced picture")
-    imitation: float = _option(5.0, "weight, at first, of the mean absolute difference from the teacher's own picture")
-    imitated: float = _option(0.2, "share of the steps over which that weight falls to 0")
-    variation: float = _option(0.1, "weight of the total variation of the picture")
+    content: float = option(1.0, "weight of the distance of the picture from its content")
+    style: float = option(3.0, "weight of the distance of the picture's statistics from its style's")
+    pixels: float = option(10.0, "weight of the mean absolute difference of a reproduced picture")
+    features: float = option(1.0, "weight of the difference of the teacher's features of a reproduced picture")
+    imitation: float = option(5.0, "weight, at first, of the mean absolute difference from the teacher's own picture")
+    imitated: float = option(0.2, "share of the steps over which that weight falls to 0")
+    variation: float = option(0.1, "weight of the total variation of the picture")
 
     def __post_init__(self) -> None:
         for name in _COUNTS:

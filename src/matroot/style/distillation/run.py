@@ -19,7 +19,7 @@ from .batches import Batches
 from .checkpoint import Checkpoint
 from .export import Origin, export
 from .pictures import Pictures, read_pictures
-from .recipe import Recipe
+from .recipe import Recipe, option
 from .sheet import evenly_chosen, png, sheet
 from .step import TERMS, Distiller
 from .teacher import load_teacher
@@ -30,21 +30,16 @@ SHOWN = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a recipe is run; none of these changes its weights."""
+    """How a recipe is run; none of these changes its weights. CommandError if a number is out of range."""
 
-    device: str | None = None
-    """CUDA where there is one, unless given."""
-    resume: bool = False
-    time_limit: float = float("inf")
-    """Seconds after which a run stops, with all its files written."""
-    log_every: int = 50
-    """Steps between two lines; a run stops at these."""
-    save_every: int = 1000
-    """Steps between two checkpoints with their sheets, rounded up to a line."""
-    compile: bool = False
-    training_data: str = ""
-    """Of the exported file, in words; the sources unless given."""
-    licence: str = ""
+    device: str | None = option(None, "such as cpu or cuda:1; CUDA if there is one")
+    resume: bool = option(False, "go on with the run in that folder; start it if there is none")
+    time_limit: float = option(float("inf"), "seconds after which a run stops at its next line; --resume goes on")
+    log_every: int = option(50, "steps between two lines")
+    save_every: int = option(1000, "steps between two checkpoints with their sheets, rounded up to a line")
+    compile: bool = option(False, "compile the convolutions with torch.compile")
+    training_data: str = option("", "note in the exported file; the sources if empty")
+    licence: str = option("", "note in the exported file")
 
     def __post_init__(self) -> None:
         for name in ("time_limit", "log_every", "save_every"):
@@ -80,9 +75,7 @@ def distil(
     stored = checkpoint.load(out / "last.pt", asdict(recipe)) if options.resume else None
     first, second = read_pictures(photos, recipe.crop), read_pictures(paintings, recipe.crop)
     pictures = Pictures.of([*first, *second]).to(device)
-    batches = Batches(
-        pictures, len(first), recipe.crop, recipe.pairs, recipe.smallest, recipe.exchanged, recipe.recolored, recipe.seed
-    )
+    batches = Batches(pictures, len(first), recipe)
     distiller = Distiller(recipe, load_teacher(teacher), batches, device)
     parameters = sum(parameter.numel() for parameter in distiller.network.parameters())
     print(f"{parameters:,} parameters on {device}; {len(first)} photographs, {len(second)} paintings", flush=True)
@@ -145,7 +138,7 @@ class _Run:
         steps = done - (self._history[-1]["step"] if self._history else 0)
         if figures["skipped"] == 1:
             raise CommandError(
-                f"no step of the last {steps} up to step {done} has a finite gradient; the checkpoint is an earlier one. "
+                f"no step of the last {steps} up to step {done} has a finite gradient; the checkpoint is of before. "
                 "A smaller --lr or --precision float32 may help"
             )
         seconds = time.perf_counter() - start

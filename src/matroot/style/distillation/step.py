@@ -29,7 +29,7 @@ class Distiller:
     def __init__(self, recipe: Recipe, teacher: Teacher, batches: Batches, device: torch.device) -> None:
         self.recipe, self.batches, self.device = recipe, batches, device
         torch.manual_seed(recipe.seed)
-        self.teacher = teacher.to(device, memory_format=torch.channels_last)
+        self.teacher = teacher.to(device)
         self.network = StyleNetwork(recipe.channels).to(device)
         self.average = copy.deepcopy(self.network).requires_grad_(False)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=recipe.lr, betas=(0.9, 0.99), fused=True)
@@ -45,8 +45,8 @@ class Distiller:
             group["lr"] = learning_rate(recipe, self.done)
         self.optimizer.zero_grad(set_to_none=True)
         terms = self._terms(self.batches.step(self.done))
-        loss = torch.stack([term_weight(recipe, name, self.done) * x for name, x in zip(TERMS, terms, strict=True)]).sum()
-        loss.backward()
+        weights = [term_weight(recipe, name, self.done) for name in TERMS]
+        torch.stack([weight * term for weight, term in zip(weights, terms, strict=True)]).sum().backward()
         norm = clip_grad_norm_(self.network.parameters(), recipe.clip_norm)
         skipped = (~torch.isfinite(norm)).float()
         # Fused optimisers, as a scaler of losses needs them, leave out an update where this is 1.

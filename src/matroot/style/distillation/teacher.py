@@ -42,11 +42,12 @@ class Teacher(nn.Module):
         self.decoder = _convolutions(state, "decoder", DECODER)
         ends = self.encoder["0"].in_channels, self.decoder[DECODER[-1]].out_channels
         if ends != (3, 3):
-            raise TeacherError(f"the teacher must map RGB to RGB; it has {ends[0]} channels at first and {ends[1]} last")
+            raise TeacherError(f"the teacher must map RGB to RGB; it reads {ends[0]} channels and gives {ends[1]}")
         features, read = self.encoder[ENCODER[-1]].out_channels, self.decoder[DECODER[0]].in_channels
         if features != read:
             raise TeacherError(f"the teacher's encoder gives {features} channels and its decoder reads {read}")
         self.requires_grad_(False)
+        nn.utils.convert_conv2d_weight_memory_format(self, torch.channels_last)
 
     def encode(self, images: Tensor) -> tuple[Tensor, ...]:
         """relu1_1, relu2_1, relu3_1, relu4_1 of images (B, 3, H, W) in [0, 1]; at strides 1, 2, 4, 8, sizes rounded up.

@@ -25,8 +25,9 @@ def test_folders_and_zip_files_have_the_same_pictures(tmp_path):
     assert [picture.shape for picture in separate] == [(36, 40, 3), (36, 47, 3), (36, 40, 3)]
     for one, other in zip(separate, together, strict=True):
         np.testing.assert_array_equal(one, other)
-    (part,) = read_pictures([f"{tmp_path / 'both.zip'}:b"], crop=64)
-    np.testing.assert_array_equal(part, separate[2])
+    for part in (f"{tmp_path / 'both.zip'}:b", f"{tmp_path / 'both.zip'}:b/0.jpg", str(tmp_path / "b" / "0.jpg")):
+        (picture,) = read_pictures([part], crop=64)
+        np.testing.assert_array_equal(picture, separate[2])
 
 
 def test_large_and_long_pictures_are_shrunk_to_what_crops_need(tmp_path):
@@ -44,9 +45,9 @@ def test_large_and_long_pictures_are_shrunk_to_what_crops_need(tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("missing", "there is no .*missing; expected a folder or a zip file"),
+        ("missing", "there is no .*missing; expected a picture, or a folder"),
         ("empty", "empty has no pictures"),
-        ("text.zip", r"text\.zip is no folder and no whole zip file"),
+        ("text.zip", r"text\.zip is no picture, no folder and no whole zip file"),
         ("broken", r"broken/x\.jpg cannot be read as a picture"),
         ("whole.zip:other", "other has no pictures"),
     ],

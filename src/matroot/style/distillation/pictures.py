@@ -55,7 +55,7 @@ class Pictures:
 def read_pictures(sources: Sequence[str], crop: int) -> list[np.ndarray]:
     """All pictures of the sources in the order of their names, (h, w, 3); those larger than crops need are shrunk.
 
-    sources: folders, searched through; zip files; or ``FILE.zip:FOLDER``, one folder of a zip file.
+    sources: pictures; folders, searched through; zip files; or ``FILE.zip:NAME``, a folder or a picture of a zip file.
 
     PicturesError for a source that does not exist or has no picture, and for a picture that cannot be read.
     """
@@ -80,20 +80,27 @@ def _files(source: str) -> Iterator[tuple[str, bytes]]:
     """Names and contents."""
     path = Path(source)
     if path.is_dir():
-        for file in sorted(file for file in path.rglob("*") if _is_picture(file.name)):
-            yield str(file), file.read_bytes()
-        return
-    archive, _, folder = source.partition(".zip:")
-    path = Path(f"{archive}.zip" if folder else source)
+        paths = sorted(file for file in path.rglob("*") if _is_picture(file.name))
+    else:
+        paths = [path] if path.is_file() and _is_picture(path.name) else []
+    for file in paths:
+        yield str(file), file.read_bytes()
+    if not path.is_dir() and not paths:
+        yield from _files_of_archive(source)
+
+
+def _files_of_archive(source: str) -> Iterator[tuple[str, bytes]]:
+    before, _, part = source.partition(".zip:")
+    path, part = Path(f"{before}.zip" if part else source), part.strip("/")
     if not path.exists():
-        raise PicturesError(f"there is no {path}; expected a folder or a zip file of pictures")
+        raise PicturesError(f"there is no {path}; expected a picture, or a folder or a zip file of pictures")
     try:
-        with zipfile.ZipFile(path) as file:
-            for name in sorted(file.namelist()):
-                if name.startswith(f"{folder.strip('/')}/" if folder else "") and _is_picture(name):
-                    yield f"{path}:{name}", file.read(name)
+        with zipfile.ZipFile(path) as archive:
+            for name in sorted(archive.namelist()):
+                if _is_picture(name) and (not part or name == part or name.startswith(f"{part}/")):
+                    yield f"{path}:{name}", archive.read(name)
     except (OSError, zipfile.BadZipFile) as error:
-        raise PicturesError(f"{path} is no folder and no whole zip file: {error}") from error
+        raise PicturesError(f"{path} is no picture, no folder and no whole zip file: {error}") from error
 
 
 def _is_picture(name: str) -> bool:

@@ -20,7 +20,7 @@ from .checkpoint import Checkpoint
 from .export import Origin, export
 from .pictures import Pictures, read_pictures
 from .recipe import Recipe, option
-from .sheet import evenly_chosen, png, sheet
+from .sheet import evenly_chosen, middles, png, sheet
 from .step import TERMS, Distiller
 from .teacher import load_teacher
 
@@ -103,8 +103,10 @@ class _Run:
         self._history: list[dict[str, Any]] = []
         self._seconds = 0.0
         batches, size = distiller.batches, distiller.recipe.crop
-        self._contents = evenly_chosen(batches.pictures, 0, batches.photos, SHOWN, size)
-        self._styles = evenly_chosen(batches.pictures, batches.photos, len(batches.pictures), SHOWN, size)
+        self._contents, self._styles = (
+            middles(batches.pictures, evenly_chosen(first, last, SHOWN), size)
+            for first, last in ((0, batches.photos), (batches.photos, len(batches.pictures)))
+        )
 
     def steps(self, stored: Checkpoint | None) -> Summary:
         """Train to the last step, or to the end of the time."""

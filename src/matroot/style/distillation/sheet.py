@@ -13,9 +13,14 @@ from .pictures import Pictures
 STRENGTHS = (0.5, 1.0)
 
 
-def evenly_chosen(pictures: Pictures, first: int, last: int, count: int, size: int) -> Tensor:
-    """The middles of ``count`` pictures between two numbers, (count, 3, size, size) in [0, 1]; fewer if there are."""
-    chosen = torch.linspace(first, last - 1, min(count, last - first) + 2)[1:-1].long()
+def evenly_chosen(first: int, last: int, count: int) -> Tensor:
+    """``count`` numbers from first to last - 1, far apart; all of them if there are no more."""
+    count = min(count, last - first)
+    return first + ((torch.arange(count) + 0.5) * (last - first) / count).long()
+
+
+def middles(pictures: Pictures, chosen: Tensor, size: int) -> Tensor:
+    """The middles of the chosen pictures, (B, 3, size, size) in [0, 1]."""
     sizes = pictures.sizes[chosen]
     side = sizes.amin(1, keepdim=True)
     windows = torch.cat([(sizes - side) / 2, side], dim=1)

@@ -31,11 +31,11 @@ def test_folders_and_zip_files_have_the_same_pictures(tmp_path):
 
 
 def test_large_and_long_pictures_are_shrunk_to_what_crops_need(tmp_path):
-    """A short side of 5/4 of the crop, and the middle of what is longer than twice that."""
+    """A short side of 4/3 of the crop, and the middle of what is longer than twice that."""
     long = np.zeros((50, 200, 3), dtype=np.uint8)
     long[:, 50:150] = 200
     Image.fromarray(long).save(tmp_path / "long.png")
-    (picture,) = read_pictures([str(tmp_path)], crop=16)
+    (picture,) = read_pictures([str(tmp_path)], crop=15)
     assert picture.shape == (20, 40, 3)
     # The filter reaches three pixels of the result beyond its window, into the black.
     assert (picture[:, 3:-3] == 200).all()
@@ -89,6 +89,22 @@ def test_crops_stay_within_their_pictures():
         inner = images[:, :, 2:-2, 2:-2]
         assert (inner[:, 0].diff(dim=1) > 0).all()
         assert (inner[:, 1].diff(dim=2).abs() > 0).all()
+
+
+def test_crops_are_enlarged_no_more_than_asked_where_there_are_pixels():
+    """The slope of the ramps is that of the picture, divided by the enlargement."""
+
+    def slopes(crop, enlarged):
+        pairs = Batches(ramps(), 1, tiny_recipe(pairs=200, crop=crop, enlarged=enlarged, recolored=0.0)).step(0)
+        return 255 * torch.cat([x[:, 0, 2:-2, 5].diff(dim=1).mean(1) for x in (pairs.content, pairs.style)])
+
+    # Short sides of 20 and 16: crops of 16 pixels have sides from 12.8 on.
+    found = slopes(16, 1.25)
+    assert 0.8 - 1e-3 <= found.min() < 0.82
+    assert 1.23 < found.max() <= 1.25 + 1e-3
+    # Pictures that are smaller are used whole.
+    found = slopes(40, 1.25)
+    assert ((found - 0.4).abs() < 1e-3).logical_or((found - 0.5).abs() < 1e-3).all()
 
 
 def test_steps_have_crops_of_their_own_that_depend_on_nothing_else():

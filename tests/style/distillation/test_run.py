@@ -175,7 +175,7 @@ def test_schedules():
     ("fields", "message"),
     [
         ({"steps": 0}, "--steps must be at least 1, got 0"),
-        ({"smallest": 0.0}, "--smallest must be above 0"),
+        ({"enlarged": 0.5}, "--enlarged must be a number from 1 on"),
         ({"final_lr": -1.0}, "--final-lr must be a number that is not negative"),
         ({"exchanged": 1.5}, r"--exchanged must be in \[0, 1\]"),
         ({"crop": 8}, "--crop must be at least 16 pixels"),

@@ -44,7 +44,10 @@ class Batches:
             uniform[0] < share_of_photos, (photos * uniform[1]).long(), photos + (paintings * uniform[1]).long()
         )
         size = self.pictures.sizes[chosen]
-        side = (self.recipe.smallest + (1 - self.recipe.smallest) * uniform[2]) * size.amin(1)
+        short = size.amin(1)
+        # More enlarged, brushstrokes would be blurred, and blur be learned as a style.
+        smallest = short.clamp(max=self.recipe.crop / self.recipe.enlarged)
+        side = smallest + (short - smallest) * uniform[2]
         corner = torch.stack(uniform[3:5], dim=1) * (size - side[:, None])
         return cut(self.pictures, chosen, torch.cat([corner, side[:, None]], dim=1), uniform[5] < 0.5, self.recipe.crop)
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from ..._terminal import CommandError
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
-MARGIN = 5 / 4
+MARGIN = 4 / 3
 """Short side of stored pictures, at most, as a multiple of the crops'."""
 LONGEST = 2
 """Long side of stored pictures, at most, as a multiple of their short side: the middle is kept."""

@@ -8,7 +8,7 @@ from .teacher import SMALLEST_IMAGE
 
 Precision = Literal["float32", "bfloat16"]
 _COUNTS = ("steps", "pairs", "warmup")
-_SHARES = ("smallest", "exchanged", "recolored", "ema", "imitated")
+_SHARES = ("exchanged", "recolored", "ema", "imitated")
 _WEIGHTS = ("lr", "final_lr", "clip_norm", "content", "style", "pixels", "features", "imitation", "variation")
 
 
@@ -23,8 +23,8 @@ class Recipe:
 
     steps: int = option(8000, "steps in all; the learning rate falls to its end over them")
     pairs: int = option(8, "pairs of content and style in a step")
-    crop: int = option(256, "pixels of a side of the pictures")
-    smallest: float = option(0.5, "side of the smallest crop, as a share of a picture's short side")
+    crop: int = option(192, "pixels of a side of the pictures")
+    enlarged: float = option(1.25, "most that crops are enlarged, where a picture has the pixels")
     exchanged: float = option(0.125, "share of contents that are paintings, and of styles that are photographs")
     recolored: float = option(0.125, "share of styles with their colour channels exchanged")
     seed: int = option(0, "of initial weights and crops")
@@ -53,7 +53,7 @@ class Recipe:
             self._require(name, 0 <= getattr(self, name) <= 1, "in [0, 1]")
         for name in _WEIGHTS:
             self._require(name, 0 <= getattr(self, name) < float("inf"), "a number that is not negative")
-        self._require("smallest", self.smallest > 0, "above 0")
+        self._require("enlarged", 1 <= self.enlarged < float("inf"), "a number from 1 on")
         self._require("seed", self.seed >= 0, "at least 0")
         self._require("crop", self.crop >= SMALLEST_IMAGE, f"at least {SMALLEST_IMAGE} pixels")
         self._require("channels", len(self.channels) == 4 and min(self.channels) > 0, "four positive numbers")

@@ -37,7 +37,7 @@ class Options:
     time_limit: float = option(float("inf"), "seconds after which a run stops at its next line; --resume goes on")
     log_every: int = option(50, "steps between two lines")
     save_every: int = option(1000, "steps between two checkpoints with their sheets, rounded up to a line")
-    compile: bool = option(False, "compile the convolutions with torch.compile")
+    compile: bool = option(False, "compile the teacher's encoder, most of the work, with torch.compile")
     training_data: str = option("", "note in the exported file; the sources if empty")
     licence: str = option("", "note in the exported file")
 
@@ -86,7 +86,7 @@ def distil(
         recipe,
     )
     if options.compile:
-        _compile(distiller)
+        distiller.teacher.compile_encoder()
     run = _Run(out, distiller, options, origin, start + options.time_limit)
     try:
         with _fastest_convolutions():
@@ -163,12 +163,6 @@ class _Run:
 def _line(row: dict[str, Any]) -> str:
     terms = "  ".join(f"{name} {row[name]:.4f}" for name in TERMS)
     return f"step {row['step']:6}  {terms}  gradient {row['gradient']:.2f}  {row['milliseconds']:.1f} ms"
-
-
-def _compile(distiller: Distiller) -> None:
-    """Compile what has convolutions alone; the roots between are compiled already."""
-    for module, name in ((distiller.network, "encode"), (distiller.network, "step"), (distiller.teacher, "encode")):
-        setattr(module, name, torch.compile(getattr(module, name)))
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The teacher: VGG-19 up to relu4_1, whose features judge pictures, and the decoder that inverts it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,11 @@ class Teacher(nn.Module):
             raise TeacherError(f"the teacher's encoder gives {features} channels and its decoder reads {read}")
         self.requires_grad_(False)
         nn.utils.convert_conv2d_weight_memory_format(self, torch.channels_last)
+        self._encode: Callable[[Tensor], tuple[Tensor, ...]] = self._encode_eagerly
+
+    def compile_encoder(self) -> None:
+        """Let ``torch.compile`` have the encoder: padding then keeps the memory format, and activations are fused."""
+        self._encode = torch.compile(self._encode_eagerly, dynamic=False)
 
     def encode(self, images: Tensor) -> tuple[Tensor, ...]:
         """relu1_1, relu2_1, relu3_1, relu4_1 of images (B, 3, H, W) in [0, 1]; at strides 1, 2, 4, 8, sizes rounded up.
@@ -56,6 +61,9 @@ class Teacher(nn.Module):
         """
         if min(images.shape[-2:]) < SMALLEST_IMAGE:
             raise ValueError(f"the teacher needs {SMALLEST_IMAGE} pixels a side, got {tuple(images.shape[-2:])}")
+        return self._encode(images)
+
+    def _encode_eagerly(self, images: Tensor) -> tuple[Tensor, ...]:
         # bfloat16 would round pixels to half a grey level and subtract the mean colour from that.
         with autocast_disabled(images):
             x = self.encoder["0"](images.float())

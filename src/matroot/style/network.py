@@ -40,16 +40,18 @@ class StyleNetwork(nn.Module):
         c1, c2, c3, c4 = channels
         self.encoder = nn.ModuleList(
             [
-                nn.Sequential(_conv(3, c1), nn.ReLU()),
-                nn.Sequential(_conv(c1, c2, stride=2), nn.ReLU(), _conv(c2, c2), nn.ReLU()),
-                nn.Sequential(_conv(c2, c3, stride=2), nn.ReLU(), _conv(c3, c3), nn.ReLU()),
-                nn.Sequential(_conv(c3, c4, stride=2), nn.ReLU(), _conv(c4, c4), nn.ReLU(), _conv(c4, c4)),
+                nn.Sequential(_conv(3, c1), nn.ReLU(inplace=True)),
+                nn.Sequential(_conv(c1, c2, stride=2), nn.ReLU(inplace=True), _conv(c2, c2), nn.ReLU(inplace=True)),
+                nn.Sequential(_conv(c2, c3, stride=2), nn.ReLU(inplace=True), _conv(c3, c3), nn.ReLU(inplace=True)),
+                nn.Sequential(
+                    _conv(c3, c4, stride=2), nn.ReLU(inplace=True), _conv(c4, c4), nn.ReLU(inplace=True), _conv(c4, c4)
+                ),
             ]
         )
         self.decoder = nn.ModuleList(
             [_Upward(c4, c3, deep=True, skip=True), _Upward(c3, c2, skip=True), _Upward(c2, c1)]
         )
-        self.painter = nn.Sequential(_conv(c1, c1), nn.ReLU(), _conv(c1, 3))
+        self.painter = nn.Sequential(_conv(c1, c1), nn.ReLU(inplace=True), _conv(c1, 3))
         self.reset_parameters()
         self.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
@@ -145,8 +147,10 @@ class _Upward(nn.Module):
         """(B, inputs, h, w) -> (B, outputs, H, W) of the encoder's features at that scale."""
         height, width = features.shape[2:]
         if self.deep is not None:
-            x = functional.relu(self.deep(x))
-        x = functional.interpolate(functional.relu(self.below(x)), scale_factor=2, mode="nearest")[..., :height, :width]
+            x = functional.relu(self.deep(x), inplace=True)
+        x = functional.interpolate(functional.relu(self.below(x), inplace=True), scale_factor=2, mode="nearest")[
+            ..., :height, :width
+        ]
         x = self.above(x)
         return x if self.skip is None else x + self.skip(features)
 

@@ -25,7 +25,7 @@ class Moments:
     @classmethod
     def of(cls, features: Tensor) -> "Moments":
         """Of (B, C, H, W) over all positions."""
-        X, mean = deviations(features.flatten(2))
+        X, mean = deviations(_by_position(features).mT)
         return cls(mean, covariance_of_deviations(X, correction=1, eps=0.0))
 
 
@@ -122,8 +122,12 @@ class Coloring:
 
     def __call__(self, features: Tensor) -> Tensor:
         """(B, C, H, W) -> the same shape and dtype, channels last; computed in float32 at least."""
-        X = features.flatten(2).to(self.matrix.dtype)
+        X = _by_position(features).to(self.matrix.dtype)
         with autocast_disabled(X):
-            # Positions by channels is how channels_last, which convolutions read fastest, lies in memory.
-            colored = torch.baddbmm(self.offset.mT, X.mT, self.matrix.mT)
-        return colored.mT.unflatten(2, features.shape[2:]).to(features.dtype)
+            colored = torch.baddbmm(self.offset.mT, X, self.matrix.mT)
+        return colored.to(features.dtype).unflatten(1, features.shape[2:]).permute(0, 3, 1, 2)
+
+
+def _by_position(features: Tensor) -> Tensor:
+    """(B, C, H, W) -> (B, H W, C): the order in memory of channels_last, which convolutions read fastest."""
+    return features.permute(0, 2, 3, 1).flatten(1, 2)

@@ -67,7 +67,9 @@ class StyleNetwork(nn.Module):
     def encode(self, images: Tensor, scales: int = TRANSFORMS) -> tuple[Tensor, ...]:
         """(B, 3, H, W) in [0, 1] -> features at strides 1, 2, 4, 8, or at the first of them; sizes are rounded up."""
         require_feature_maps(images, "images", dims=2, channels=3)
-        x, features = (2 * images - 1).contiguous(memory_format=torch.channels_last), []
+        # Centred first: half precision resolves [0, 1] worse than eight bits do.
+        x = (2 * images - 1).to(next(self.parameters()).dtype, memory_format=torch.channels_last)
+        features = []
         for scale in self.encoder[:scales]:
             x = scale(x)
             features.append(x)
@@ -81,8 +83,9 @@ class StyleNetwork(nn.Module):
         return features if x is None else cast(Tensor, self.decoder[k - 1](x, features))
 
     def paint(self, x: Tensor) -> Tensor:
-        """The output of the last transform as a picture, (B, 3, H, W) in [0, 1]."""
-        return torch.sigmoid(self.painter(x))
+        """The output of the last transform as a picture, (B, 3, H, W) in [0, 1]; float32 at least."""
+        logits = self.painter(x)
+        return torch.sigmoid(logits.to(torch.promote_types(logits.dtype, torch.float32)))
 
     def forward(self, images: Tensor) -> Tensor:
         """(B, 3, H, W) in [0, 1] -> the same images, as far as the network can reproduce them."""

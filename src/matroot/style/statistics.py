@@ -83,7 +83,7 @@ def normalized_weights(count: int, weights: Sequence[float] | None) -> list[floa
     total = sum(weights)
     if len(weights) != count or min(weights) < 0 or not 0 < total < math.inf:
         raise ValueError(
-            f"weights must be {count}, one for each style, none negative and not all zero; got {list(weights)}"
+            f"weights must be one for each of {count} styles, none negative and not all zero; got {list(weights)}"
         )
     return [weight / total for weight in weights]
 

@@ -62,14 +62,19 @@ def stylize_by_tiles(
 ) -> Tensor:
     """:meth:`StyleNetwork.stylize` of pictures (B, 3, H, W), to rounding. tile: its side in pixels.
 
-    Each transform needs the moments of the whole picture after the transforms before it: there is a pass over all
-    tiles for each, and one to paint. Features at strides 8 and 4 are kept between passes, 48 bytes a pixel in float32
-    with the default channels; the larger ones at strides 2 and 1 are computed again.
+    A picture that fits into a tile is computed at once. For others, each transform needs the moments of the whole
+    picture after the transforms before it: there is a pass over all tiles for each, and one to paint. Features at
+    strides 8 and 4 are kept between passes, 48 bytes a pixel in float32 with the default channels; the larger ones at
+    strides 2 and 1 are computed again.
 
     Returns the picture on the content's device and in its dtype.
     """
     if strength == 0:
         return reproduce_by_tiles(network, content, tile=tile, progress=progress)
+    if max(content.shape[2:]) <= tile:
+        picture = network.stylize(content.to(next(network.parameters()).device), style, strength, method=method)
+        progress(1.0)
+        return picture.to(content)
     transforms: list[Coloring] = []
 
     def walk(context: int) -> Iterator[tuple[Tile, Tile, Tile]]:
@@ -134,8 +139,8 @@ def _stride(k: int) -> int:
 
 
 def _part(images: Tensor, tile: Tile, network: StyleNetwork) -> Tensor:
-    """A tile of images, on the device and in the dtype of the network."""
-    return tile.of(images).to(next(network.parameters()))
+    """A tile of images, on the device of the network."""
+    return tile.of(images).to(next(network.parameters()).device)
 
 
 def _empty_features(network: StyleNetwork, images: Tensor, stride: int) -> Tensor:

@@ -40,16 +40,18 @@ class StyleNetwork(nn.Module):
         c1, c2, c3, c4 = channels
         self.encoder = nn.ModuleList(
             [
-                nn.Sequential(_conv(3, c1), nn.ReLU()),
-                nn.Sequential(_conv(c1, c2, stride=2), nn.ReLU(), _conv(c2, c2), nn.ReLU()),
-                nn.Sequential(_conv(c2, c3, stride=2), nn.ReLU(), _conv(c3, c3), nn.ReLU()),
-                nn.Sequential(_conv(c3, c4, stride=2), nn.ReLU(), _conv(c4, c4), nn.ReLU(), _conv(c4, c4)),
+                nn.Sequential(_conv(3, c1), nn.ReLU(inplace=True)),
+                nn.Sequential(_conv(c1, c2, stride=2), nn.ReLU(inplace=True), _conv(c2, c2), nn.ReLU(inplace=True)),
+                nn.Sequential(_conv(c2, c3, stride=2), nn.ReLU(inplace=True), _conv(c3, c3), nn.ReLU(inplace=True)),
+                nn.Sequential(
+                    _conv(c3, c4, stride=2), nn.ReLU(inplace=True), _conv(c4, c4), nn.ReLU(inplace=True), _conv(c4, c4)
+                ),
             ]
         )
         self.decoder = nn.ModuleList(
             [_Upward(c4, c3, deep=True, skip=True), _Upward(c3, c2, skip=True), _Upward(c2, c1)]
         )
-        self.painter = nn.Sequential(_conv(c1, c1), nn.ReLU(), _conv(c1, 3))
+        self.painter = nn.Sequential(_conv(c1, c1), nn.ReLU(inplace=True), _conv(c1, 3))
         self.reset_parameters()
         self.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
@@ -65,7 +67,9 @@ class StyleNetwork(nn.Module):
     def encode(self, images: Tensor, scales: int = TRANSFORMS) -> tuple[Tensor, ...]:
         """(B, 3, H, W) in [0, 1] -> features at strides 1, 2, 4, 8, or at the first of them; sizes are rounded up."""
         require_feature_maps(images, "images", dims=2, channels=3)
-        x, features = (2 * images - 1).contiguous(memory_format=torch.channels_last), []
+        # Centred first: half precision resolves [0, 1] worse than eight bits do.
+        x = (2 * images - 1).to(next(self.parameters()).dtype, memory_format=torch.channels_last)
+        features = []
         for scale in self.encoder[:scales]:
             x = scale(x)
             features.append(x)
@@ -79,8 +83,9 @@ class StyleNetwork(nn.Module):
         return features if x is None else cast(Tensor, self.decoder[k - 1](x, features))
 
     def paint(self, x: Tensor) -> Tensor:
-        """The output of the last transform as a picture, (B, 3, H, W) in [0, 1]."""
-        return torch.sigmoid(self.painter(x))
+        """The output of the last transform as a picture, (B, 3, H, W) in [0, 1]; float32 at least."""
+        logits = self.painter(x)
+        return torch.sigmoid(logits.to(torch.promote_types(logits.dtype, torch.float32)))
 
     def forward(self, images: Tensor) -> Tensor:
         """(B, 3, H, W) in [0, 1] -> the same images, as far as the network can reproduce them."""
@@ -145,8 +150,10 @@ class _Upward(nn.Module):
         """(B, inputs, h, w) -> (B, outputs, H, W) of the encoder's features at that scale."""
         height, width = features.shape[2:]
         if self.deep is not None:
-            x = functional.relu(self.deep(x))
-        x = functional.interpolate(functional.relu(self.below(x)), scale_factor=2, mode="nearest")[..., :height, :width]
+            x = functional.relu(self.deep(x), inplace=True)
+        x = functional.interpolate(functional.relu(self.below(x), inplace=True), scale_factor=2, mode="nearest")[
+            ..., :height, :width
+        ]
         x = self.above(x)
         return x if self.skip is None else x + self.skip(features)
 

@@ -25,7 +25,7 @@ class Moments:
     @classmethod
     def of(cls, features: Tensor) -> "Moments":
         """Of (B, C, H, W) over all positions."""
-        X, mean = deviations(features.flatten(2))
+        X, mean = deviations(_by_position(features).mT)
         return cls(mean, covariance_of_deviations(X, correction=1, eps=0.0))
 
 
@@ -83,7 +83,7 @@ def normalized_weights(count: int, weights: Sequence[float] | None) -> list[floa
     total = sum(weights)
     if len(weights) != count or min(weights) < 0 or not 0 < total < math.inf:
         raise ValueError(
-            f"weights must be {count}, one for each style, none negative and not all zero; got {list(weights)}"
+            f"weights must be one for each of {count} styles, none negative and not all zero; got {list(weights)}"
         )
     return [weight / total for weight in weights]
 
@@ -122,8 +122,12 @@ class Coloring:
 
     def __call__(self, features: Tensor) -> Tensor:
         """(B, C, H, W) -> the same shape and dtype, channels last; computed in float32 at least."""
-        X = features.flatten(2).to(self.matrix.dtype)
+        X = _by_position(features).to(self.matrix.dtype)
         with autocast_disabled(X):
-            # Positions by channels is how channels_last, which convolutions read fastest, lies in memory.
-            colored = torch.baddbmm(self.offset.mT, X.mT, self.matrix.mT)
-        return colored.mT.unflatten(2, features.shape[2:]).to(features.dtype)
+            colored = torch.baddbmm(self.offset.mT, X, self.matrix.mT)
+        return colored.to(features.dtype).unflatten(1, features.shape[2:]).permute(0, 3, 1, 2)
+
+
+def _by_position(features: Tensor) -> Tensor:
+    """(B, C, H, W) -> (B, H W, C): the order in memory of channels_last, which convolutions read fastest."""
+    return features.permute(0, 2, 3, 1).flatten(1, 2)

@@ -2,8 +2,9 @@
 
     python tools/style_gallery.py --contents PHOTO... --styles PAINTING... --out docs/style
 
-writes ``gallery.jpg`` (contents by styles), ``strengths.jpg`` (from reproduced to full transfer) and ``roots.jpg`` (exact
-roots beside the paper's approximation, and what differs). A picture is a file, or one of a zip file: ``FILE.zip:NAME``.
+writes ``gallery.jpg`` (contents by styles), ``strengths.jpg`` (from reproduced to full transfer) and ``roots.jpg``
+(exact roots beside the paper's approximation, and what differs). A picture is a file, or one of a zip file:
+``FILE.zip:NAME``.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from PIL import Image, ImageDraw, ImageFont
@@ -20,9 +22,9 @@ from torch import Tensor
 import matroot
 from matroot._files import write_whole
 from matroot._terminal import CommandError, exit_status
+from matroot.style import StyleNetwork, load
 from matroot.style.distillation.pictures import Pictures, read_pictures
 from matroot.style.distillation.sheet import middles
-from matroot.style.network import StyleNetwork
 
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 APPROXIMATION = "mpa-lya"
@@ -42,8 +44,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    from matroot.style import load
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--contents", nargs="+", required=True, metavar="PHOTO")
     parser.add_argument("--styles", nargs="+", required=True, metavar="PAINTING")
@@ -100,9 +100,9 @@ def roots(network: StyleNetwork, contents: Tensor, styles: Tensor) -> list[list[
     rows: list[list[Cell]] = []
     for k, content in enumerate(contents):
         style = styles[k % len(styles)]
+        choices: list[dict[str, Any]] = [{"method": "eigen"}, dict(matroot.preset(APPROXIMATION))]
         exact, approximate = (
-            network.stylize(content[None], network.statistics(style[None], **options), **options)[0]
-            for options in ({"method": "eigen"}, matroot.preset(APPROXIMATION))
+            network.stylize(content[None], network.statistics(style[None], **choice), **choice)[0] for choice in choices
         )
         difference = (exact - approximate).abs()
         levels = f"at most {255 * difference.max():.1f}, mean {255 * difference.mean():.2f} of 255"

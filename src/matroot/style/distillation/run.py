@@ -14,10 +14,11 @@ import torch
 
 from ..._files import write_whole
 from ..._terminal import CommandError
+from .. import weights
 from . import checkpoint
 from .batches import Batches
 from .checkpoint import Checkpoint
-from .export import Origin, export
+from .origin import Origin
 from .pictures import Pictures, read_pictures
 from .recipe import Recipe, option
 from .sheet import evenly_chosen, middles, png, sheet
@@ -153,7 +154,7 @@ class _Run:
         done, recipe = self._distiller.done, self._distiller.recipe
         picture = sheet(self._distiller.average, self._contents, self._styles)
         write_whole(self._out / "sheets" / f"{done:06}.png", png(picture))
-        export(self._distiller.average, self._out / "weights.safetensors", self._origin, done)
+        weights.save(self._distiller.average, self._out / "weights.safetensors", self._origin.after(done))
         lines = "".join(json.dumps(row) + "\n" for row in self._history)
         write_whole(self._out / "metrics.jsonl", lines.encode())
         state = Checkpoint(asdict(recipe), self._distiller.state(), self._history, self._seconds)

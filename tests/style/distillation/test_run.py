@@ -82,6 +82,7 @@ def test_exported_weights_are_the_average_and_say_where_they_are_from(files):
         about = file.metadata()
     assert (about["training_data"], about["licence"], about["steps"]) == ("blurred noise", "none needed", "6")
     assert about["command"].startswith("python -m matroot.style.distillation")
+    assert str(files.out.parent) not in "".join(about.values())
     assert json.loads(about["recipe"])["crop"] == 32
     average = state(files.out)["state"]["average"]
     loaded = load(summary.weights).state_dict()
@@ -199,6 +200,21 @@ def test_a_folder_is_neither_overwritten_nor_resumed_with_another_recipe(files):
     torch.save({"format": "other"}, files.out / "last.pt")
     with pytest.raises(CommandError, match=checkpoint.FORMAT):
         run(files, resume=True)
+
+
+def test_an_unknown_device_is_named(files):
+    with pytest.raises(CommandError, match="--device abacus cannot be used"):
+        distil(tiny_recipe(), files.teacher, files.photos, files.paintings, files.out, Options(device="abacus"))
+
+
+def test_the_file_names_its_sources_without_their_folders(files, monkeypatch):
+    monkeypatch.setattr(
+        "sys.argv", ["x", "--photos", *files.photos, "--licence", "MIT/BSD", "--photos", "/a/b.zip:c/d"]
+    )
+    with safe_open(run(files).weights, framework="pt") as file:
+        about = file.metadata()
+    assert about["training_data"] == "photographs: photos; paintings: paintings"
+    assert about["command"].endswith("--photos photos --licence MIT/BSD --photos b.zip:c/d")
 
 
 def test_the_command(files, capsys):

@@ -70,7 +70,7 @@ def distil(
     cannot be read or written, and where no step is finite.
     """
     start = time.perf_counter()
-    device = torch.device(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    device = _device(options.device)
     if not options.resume and (out / "last.pt").exists():
         raise CommandError(f"{out} holds a distillation; --resume goes on with it, another --out starts one")
     stored = checkpoint.load(out / "last.pt", asdict(recipe)) if options.resume else None
@@ -81,9 +81,10 @@ def distil(
     parameters = sum(parameter.numel() for parameter in distiller.network.parameters())
     print(f"{parameters:,} parameters on {device}; {len(first)} photographs, {len(second)} paintings", flush=True)
     origin = Origin(
-        options.training_data or f"photographs: {', '.join(photos)}; paintings: {', '.join(paintings)}",
+        options.training_data
+        or f"photographs: {', '.join(map(_name, photos))}; paintings: {', '.join(map(_name, paintings))}",
         options.licence,
-        shlex.join(["python", "-m", "matroot.style.distillation", *sys.argv[1:]]),
+        shlex.join(["python", "-m", "matroot.style.distillation", *map(_name, sys.argv[1:])]),
         recipe,
     )
     if options.compile:
@@ -124,11 +125,12 @@ class _Run:
             if done % options.log_every and done < last:
                 continue
             row = self._row(start)
-            start, late = time.perf_counter(), time.perf_counter() >= self._end
+            late = time.perf_counter() >= self._end
             if done - saved >= options.save_every or done == last or late:
                 self._save()
                 saved = done
             print(_line(row), flush=True)
+            start = time.perf_counter()
             if late and done < last:
                 print(f"stopped after step {done} of {last} by the time limit; --resume goes on", flush=True)
                 break
@@ -164,6 +166,22 @@ class _Run:
 def _line(row: dict[str, Any]) -> str:
     terms = "  ".join(f"{name} {row[name]:.4f}" for name in TERMS)
     return f"step {row['step']:6}  {terms}  gradient {row['gradient']:.2f}  {row['milliseconds']:.1f} ms"
+
+
+def _device(name: str | None) -> torch.device:
+    try:
+        device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise CommandError(f"--device {name} cannot be used: {str(error).partition(chr(10))[0]}") from error
+    return device
+
+
+def _name(argument: str) -> str:
+    """An argument that is a path, or names part of a zip file, without its folder: that is of this machine alone."""
+    archive, colon, part = argument.partition(".zip:")
+    path = Path(f"{archive}.zip" if colon else argument)
+    return f"{path.name}:{part}" if colon else path.name if path.exists() else argument
 
 
 @contextmanager

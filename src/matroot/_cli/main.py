@@ -15,9 +15,12 @@ OWN_ARGUMENTS = ("train", "compare")
 """Commands that read their arguments themselves, from the fields of a recipe."""
 EXTRAS = {
     "bench": ("rich",),
+    "style": ("rich", "safetensors", "PIL"),
     "training": ("rich", "tyro", "timm", "torchvision", "safetensors", "sklearn", "scipy", "PIL", "matplotlib"),
 }
 """What the commands import that the library does without."""
+EXTRA_OF = {"train": "training", "compare": "training", "stylize": "style"}
+"""Of commands that need more than the first of them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +39,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return import_module(f".{command}", __package__).run(passed)
     except ModuleNotFoundError as missing:
         package = (missing.name or "").partition(".")[0]
-        extra = "training" if command in OWN_ARGUMENTS else "bench"
+        extra = EXTRA_OF.get(command, "bench")
         if package not in EXTRAS[extra]:
             raise
         print(f'matroot {command} needs {package}: pip install "matroot[{extra}]"', file=sys.stderr)
@@ -55,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--out", type=Path, default=Path("report.html"), metavar="PAGE.html", help="default: %(default)s"
     )
+    _describe_stylize(commands.add_parser("stylize", help="photos in the style of paintings"))
     commands.add_parser("train", help="train one of the paper's networks: matroot train --list")
     commands.add_parser("compare", help="train a network with several presets and seeds, and compare them")
     return parser
@@ -89,3 +93,45 @@ def _describe_bench(parser: argparse.ArgumentParser) -> None:
         help="folder for the result file; default benchmarks/results",
     )
     parser.add_argument("--fresh", action="store_true", help="start over: discard all that is in the result file")
+
+
+def _describe_stylize(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "matroot stylize PHOTO ... --style PAINTING ... [-o FILE | --out DIR] [OPTIONS]"
+    parser.description = (
+        "Write photos in the style of a painting, or of several blended. A photo that cannot be read is named and the "
+        "others go on; the exit status is then 1."
+    )
+    parser.add_argument("photos", nargs="+", type=Path, metavar="PHOTO", help="images that give the content")
+    parser.add_argument(
+        "--style",
+        nargs="+",
+        action="extend",
+        type=Path,
+        required=True,
+        metavar="PAINTING",
+        help="images that give the style",
+    )
+    parser.add_argument(
+        "--weights", nargs="+", type=float, metavar="W", help="shares of several styles; equal unless given"
+    )
+    target = parser.add_mutually_exclusive_group()
+    target.add_argument("-o", "--output", type=Path, metavar="FILE", help="result of one photo: .png, .jpg or .webp")
+    target.add_argument(
+        "--out", type=Path, default=Path(), metavar="DIR", help="folder for PHOTO-PAINTING.*; the working folder"
+    )
+    parser.add_argument("--strength", type=float, default=1.0, metavar="A", help="0 to 1; default 1")
+    parser.add_argument("--keep-colors", action="store_true", help="keep the photo's colours, take the brushwork alone")
+    parser.add_argument("--max-size", type=int, metavar="N", help="longest side of the result, in pixels")
+    parser.add_argument(
+        "--style-size", type=int, default=512, metavar="N", help="longest side styles are reduced to; default 512"
+    )
+    parser.add_argument("--tile", type=int, default=512, metavar="N", help="side of a tile; less needs less memory")
+    parser.add_argument(
+        "--max-pixels", type=int, default=100_000_000, metavar="N", help="refuse larger images; default 100 million"
+    )
+    parser.add_argument("--method", default="auto", metavar="NAME", help="how roots are taken; default auto")
+    parser.add_argument("--device", metavar="NAME", help="such as cpu or cuda:1; the GPU if there is one")
+    parser.add_argument(
+        "--half", action="store_true", help="half precision: less memory, and faster where it is built in"
+    )
+    parser.add_argument("--network", type=Path, metavar="FILE", help="weights of your own instead of the packaged ones")

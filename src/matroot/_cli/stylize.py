@@ -1,0 +1,179 @@
+"""``matroot stylize``."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from .._registry import PRESETS, validate
+from .._terminal import CommandError
+from ..methods import Method
+from ..style import StyleNetwork, StyleStatistics, apply_style, load, style_statistics
+from ..style.images import WRITABLE, ImageError, read, require_writable, write
+
+
+@dataclass(frozen=True)
+class Job:
+    """A photo, and the file that its result is written to."""
+
+    photo: Path
+    target: Path
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the results and return 0, or 1 if some could not be made; CommandError if none can be."""
+    _check_numbers(arguments)
+    jobs = plan(arguments.photos, arguments.style, arguments.output, arguments.out)
+    method = _method(arguments.method)
+    network = _network(arguments.network, arguments.device, arguments.half)
+    style = _style(arguments, method, network)
+    _make_folder(jobs[0].target.parent)
+    failures = 0
+    # Standard output lists the files; the bar is for those who wait.
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        for k, job in enumerate(jobs):
+            bar = bars.add_task(f"{job.photo.name}, {k + 1} of {len(jobs)}", total=1.0)
+            try:
+                line = _stylize(job, style, arguments, method, network, _update(bars, bar))
+            except (ImageError, torch.OutOfMemoryError) as error:
+                failures += 1
+                bars.stop()
+                print(_reason(job, error), file=sys.stderr)
+                bars.start()
+            else:
+                print(line, flush=True)
+            bars.remove_task(bar)
+    if failures:
+        print(f"{failures} of {len(jobs)} photos failed", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def plan(photos: list[Path], styles: list[Path], output: Path | None, folder: Path) -> list[Job]:
+    """Which file each result is written to; CommandError if it cannot be, is an input, or is that of two photos."""
+    if output is not None and len(photos) > 1:
+        raise CommandError(f"-o names the result of one photo; --out DIR is for all of {len(photos)}")
+    style = styles[0].stem if len(styles) == 1 else "blend"
+    jobs = [
+        Job(photo, folder / f"{photo.stem}-{style}{_suffix(photo)}" if output is None else output) for photo in photos
+    ]
+    inputs = {path.resolve(): path for path in (*photos, *styles)}
+    first: dict[Path, Path] = {}
+    for job in jobs:
+        require_writable(job.target)
+        target = job.target.resolve()
+        if target in inputs or any(_is_same_file(target, path) for path in inputs):
+            raise CommandError(f"{job.target} is an input; its result must be another file")
+        if target in first:
+            raise CommandError(f"{first[target]} and {job.photo} would both be written to {job.target}")
+        first[target] = job.photo
+    return jobs
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(f"cannot make the folder {folder}: {error.strerror}") from error
+
+
+def _suffix(photo: Path) -> str:
+    """The photo's own, if results can have it."""
+    return photo.suffix if photo.suffix.lower() in WRITABLE else ".png"
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    """True for two names of a file: links, and names that differ in case where the file system does not."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def _check_numbers(arguments: argparse.Namespace) -> None:
+    if not 0 <= arguments.strength <= 1:
+        raise CommandError(f"--strength must be from 0 to 1, got {arguments.strength}")
+    for option in ("max_size", "style_size", "tile", "max_pixels"):
+        value = getattr(arguments, option)
+        if value is not None and value < 1:
+            raise CommandError(f"--{option.replace('_', '-')} must be at least 1, got {value}")
+
+
+def _method(name: str) -> str | Method:
+    """A method by its own name, or that of one of the paper's combinations."""
+    method = PRESETS[name]["method"] if name in PRESETS else name
+    try:
+        validate(method, None, "both")
+    except ValueError as error:
+        raise CommandError(f"--method {name}: {error}, and presets: {', '.join(PRESETS)}") from error
+    return method
+
+
+def _network(file: Path | None, device: str | None, half: bool) -> StyleNetwork:
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    network = load(file)
+    try:
+        # Processors have bfloat16; GPUs have both, and this one has three more bits.
+        dtype = torch.bfloat16 if torch.device(device).type == "cpu" else torch.float16
+        return network.to(device, dtype if half else torch.float32)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise CommandError(f"--device {device} cannot be used: {reason}") from error
+
+
+def _style(arguments: argparse.Namespace, method: str | Method, network: StyleNetwork) -> StyleStatistics:
+    pictures = [read(path, arguments.max_pixels) for path in arguments.style]
+    try:
+        return style_statistics(
+            pictures,
+            weights=arguments.weights,
+            style_size=arguments.style_size,
+            tile=arguments.tile,
+            method=method,
+            network=network,
+        )
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+
+
+def _stylize(
+    job: Job,
+    style: StyleStatistics,
+    arguments: argparse.Namespace,
+    method: str | Method,
+    network: StyleNetwork,
+    progress: Callable[[float], None],
+) -> str:
+    """Write one result; a line about it."""
+    start = time.perf_counter()
+    picture = apply_style(
+        read(job.photo, arguments.max_pixels),
+        style,
+        arguments.strength,
+        keep_colors=arguments.keep_colors,
+        max_size=arguments.max_size,
+        tile=arguments.tile,
+        method=method,
+        network=network,
+        progress=progress,
+    )
+    write(job.target, picture)
+    _, height, width = picture.shape
+    return f"{job.target}  {width} x {height}  {time.perf_counter() - start:.1f} s"
+
+
+def _update(bars: Progress, bar: TaskID) -> Callable[[float], None]:
+    return lambda done: bars.update(bar, completed=done)
+
+
+def _reason(job: Job, error: Exception) -> str:
+    if isinstance(error, ImageError):
+        return str(error)
+    return f"{job.photo}: out of memory; a smaller --tile or --max-size needs less"

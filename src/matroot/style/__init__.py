@@ -1,0 +1,11 @@
+"""Pictures in the style of other pictures."""
+
+from .network import StyleNetwork as StyleNetwork
+from .statistics import StyleStatistics as StyleStatistics
+from .statistics import blend as blend
+from .transfer import apply_style as apply_style
+from .transfer import style_statistics as style_statistics
+from .transfer import stylize as stylize
+from .weights import WeightsError as WeightsError
+from .weights import load as load
+from .weights import save as save

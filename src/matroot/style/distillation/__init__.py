@@ -1,0 +1,1 @@
+"""How the weights of the universal transfer are made: ``python -m matroot.style.distillation``."""

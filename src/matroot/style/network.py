@@ -1,0 +1,162 @@
+"""The network of the universal transfer: an autoencoder with a whitening and colouring transform at four depths."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ..gradients import Gradient
+from ..methods import Method
+from ..nn._validation import require_eps, require_feature_maps
+from .statistics import Coloring, Moments, StyleStatistics
+
+TRANSFORMS = 4
+"""Transforms on the way from the deepest features to the picture, one a scale."""
+
+
+class StyleNetwork(nn.Module):
+    """Pictures in the style of other pictures.
+
+    channels: widths at strides 1, 2, 4 and 8.
+    eps: added to the diagonals of covariances. Features whose variance is far below are noise, which a transform
+        without it would amplify to the style's variance.
+
+    An encoder gives features f1 to f4, a decoder paints them. On its way are four transforms, one a scale, the deepest
+    first: each gives the features the mean and covariance that the style image has at this place when the network
+    reproduces it. Without transforms (strength 0) the network is an autoencoder. There are no normalisation layers:
+    the transforms alone change statistics. Features at strides 2 and 4 skip to the decoder, which keeps the content
+    sharp; those at stride 1 do not, as the picture would be copied. Upsampling is nearest followed by a convolution,
+    so that there are no checkerboards; borders are replicated, so that pictures may have any size.
+    """
+
+    def __init__(self, channels: Sequence[int] = (32, 64, 128, 256), eps: float = 1e-4) -> None:
+        super().__init__()
+        require_eps(eps)
+        if len(channels) != TRANSFORMS or min(channels) < 1:
+            raise ValueError(f"channels must be {TRANSFORMS} positive numbers, got {tuple(channels)}")
+        self.channels, self.eps = tuple(channels), eps
+        c1, c2, c3, c4 = channels
+        self.encoder = nn.ModuleList(
+            [
+                nn.Sequential(_conv(3, c1), nn.ReLU(inplace=True)),
+                nn.Sequential(_conv(c1, c2, stride=2), nn.ReLU(inplace=True), _conv(c2, c2), nn.ReLU(inplace=True)),
+                nn.Sequential(_conv(c2, c3, stride=2), nn.ReLU(inplace=True), _conv(c3, c3), nn.ReLU(inplace=True)),
+                nn.Sequential(
+                    _conv(c3, c4, stride=2), nn.ReLU(inplace=True), _conv(c4, c4), nn.ReLU(inplace=True), _conv(c4, c4)
+                ),
+            ]
+        )
+        self.decoder = nn.ModuleList(
+            [_Upward(c4, c3, deep=True, skip=True), _Upward(c3, c2, skip=True), _Upward(c2, c1)]
+        )
+        self.painter = nn.Sequential(_conv(c1, c1), nn.ReLU(inplace=True), _conv(c1, 3))
+        self.reset_parameters()
+        self.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+
+    def reset_parameters(self) -> None:
+        """Kaiming's normal initialisation with biases zero; of the last convolution small, for a grey picture."""
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+                nn.init.zeros_(cast(Tensor, module.bias))
+        # Far from zero the sigmoid has no gradient.
+        nn.init.normal_(cast(nn.Conv2d, self.painter[-1]).weight, std=0.01)
+
+    def encode(self, images: Tensor, scales: int = TRANSFORMS) -> tuple[Tensor, ...]:
+        """(B, 3, H, W) in [0, 1] -> features at strides 1, 2, 4, 8, or at the first of them; sizes are rounded up."""
+        require_feature_maps(images, "images", dims=2, channels=3)
+        # Centred first: half precision resolves [0, 1] worse than eight bits do.
+        x = (2 * images - 1).to(next(self.parameters()).dtype, memory_format=torch.channels_last)
+        features = []
+        for scale in self.encoder[:scales]:
+            x = scale(x)
+            features.append(x)
+        return tuple(features)
+
+    def step(self, k: int, x: Tensor | None, features: Tensor) -> Tensor:
+        """What transform k is applied to, from the output x of the one before and the encoder's features of its scale.
+
+        These are f4 at step 0, which has no x, then f3, f2 and f1.
+        """
+        return features if x is None else cast(Tensor, self.decoder[k - 1](x, features))
+
+    def paint(self, x: Tensor) -> Tensor:
+        """The output of the last transform as a picture, (B, 3, H, W) in [0, 1]; float32 at least."""
+        logits = self.painter(x)
+        return torch.sigmoid(logits.to(torch.promote_types(logits.dtype, torch.float32)))
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(B, 3, H, W) in [0, 1] -> the same images, as far as the network can reproduce them."""
+        x = None
+        for k, features in enumerate(reversed(self.encode(images))):
+            x = self.step(k, x, features)
+        return self.paint(cast(Tensor, x))
+
+    def statistics(
+        self, images: Tensor, *, method: str | Method = "auto", gradient: str | Gradient | None = None
+    ) -> StyleStatistics:
+        """What a transfer takes from style images (B, 3, H, W): of the autoencoder, at the four transforms.
+
+        method, gradient: how the roots are taken, see :func:`matroot.sqrtm`.
+        """
+        moments, x = [], None
+        for k, features in enumerate(reversed(self.encode(images))):
+            x = self.step(k, x, features)
+            moments.append(Moments.of(x))
+        return StyleStatistics.of(moments, self.eps, method, gradient)
+
+    def stylize(
+        self,
+        content: Tensor,
+        style: StyleStatistics,
+        strength: float | Tensor = 1.0,
+        *,
+        method: str | Method = "auto",
+        gradient: str | Gradient | None = None,
+    ) -> Tensor:
+        """The content (B, 3, H, W) in one style, or each image in its own; (B, 3, H, W) in [0, 1].
+
+        strength: from 0, which is the autoencoder, to 1; or a tensor (B,).
+        method, gradient: how the roots are taken, see :func:`matroot.sqrtm`.
+
+        All of it is in memory at once, and all is differentiable.
+        """
+        if not isinstance(strength, Tensor) and strength == 0:
+            return self(content)
+        x = None
+        for k, features in enumerate(reversed(self.encode(content))):
+            x = self.step(k, x, features)
+            moments = Moments.of(x)
+            x = Coloring.between(moments, style.means[k], style.roots[k], strength, self.eps, method, gradient)(x)
+        return self.paint(cast(Tensor, x))
+
+    def extra_repr(self) -> str:
+        return f"channels={self.channels}, eps={self.eps:g}"
+
+
+class _Upward(nn.Module):
+    """From a scale to the one of half its stride: convolutions, nearest, a convolution, and the encoder's features."""
+
+    def __init__(self, inputs: int, outputs: int, deep: bool = False, skip: bool = False) -> None:
+        super().__init__()
+        self.deep = _conv(inputs, inputs) if deep else None
+        self.below = _conv(inputs, outputs)
+        self.above = _conv(outputs, outputs)
+        self.skip = nn.Conv2d(outputs, outputs, 1) if skip else None
+
+    def forward(self, x: Tensor, features: Tensor) -> Tensor:
+        """(B, inputs, h, w) -> (B, outputs, H, W) of the encoder's features at that scale."""
+        height, width = features.shape[2:]
+        if self.deep is not None:
+            x = functional.relu(self.deep(x), inplace=True)
+        x = functional.interpolate(functional.relu(self.below(x), inplace=True), scale_factor=2, mode="nearest")[
+            ..., :height, :width
+        ]
+        x = self.above(x)
+        return x if self.skip is None else x + self.skip(features)
+
+
+def _conv(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
+    return nn.Conv2d(inputs, outputs, 3, stride, padding=1, padding_mode="replicate")

@@ -1,0 +1,151 @@
+"""The network by tiles: what it does with a whole picture, in little memory."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from ..methods import Method
+from .network import TRANSFORMS, StyleNetwork
+from .statistics import Coloring, StyleStatistics
+from .tiles import MergedMoments, Tile, tiles
+
+# Pixels around a pixel that can change it, rounded up to multiples of 8.
+ENCODER_CONTEXT = 32
+"""From the image to the features at stride 8."""
+DEEP_CONTEXT = 24
+"""From there to the second transform, at stride 4."""
+PAINTER_CONTEXT = 16
+"""From there and from the image to the picture."""
+AUTOENCODER_CONTEXT = 64
+"""From the image to the picture."""
+
+Progress = Callable[[float], None]
+"""Is told the fraction that is done."""
+
+
+@torch.inference_mode()
+def statistics_by_tiles(
+    network: StyleNetwork, images: Tensor, *, tile: int, method: str | Method = "auto"
+) -> StyleStatistics:
+    """:meth:`StyleNetwork.statistics` of images (B, 3, H, W), to rounding. tile: its side in pixels."""
+    merged = [MergedMoments() for _ in range(TRANSFORMS)]
+    for _, outer, inner in _walk(images, tile, AUTOENCODER_CONTEXT):
+        x = None
+        for k, features in enumerate(reversed(network.encode(_part(images, outer, network)))):
+            x = network.step(k, x, features)
+            merged[k].add(inner.of(x, _stride(k)))
+    return StyleStatistics.of([each.moments() for each in merged], network.eps, method)
+
+
+@torch.inference_mode()
+def reproduce_by_tiles(
+    network: StyleNetwork, images: Tensor, *, tile: int, progress: Progress = lambda fraction: None
+) -> Tensor:
+    """The autoencoder's picture of images (B, 3, H, W), to rounding. tile: its side in pixels."""
+    picture = torch.empty_like(images)
+    for core, outer, inner in _walk(images, tile, AUTOENCODER_CONTEXT, progress):
+        core.of(picture).copy_(inner.of(network(_part(images, outer, network))))
+    return picture
+
+
+@torch.inference_mode()
+def stylize_by_tiles(
+    network: StyleNetwork,
+    content: Tensor,
+    style: StyleStatistics,
+    strength: float = 1.0,
+    *,
+    tile: int,
+    method: str | Method = "auto",
+    progress: Progress = lambda fraction: None,
+) -> Tensor:
+    """:meth:`StyleNetwork.stylize` of pictures (B, 3, H, W), to rounding. tile: its side in pixels.
+
+    A picture that fits into a tile is computed at once. For others, each transform needs the moments of the whole
+    picture after the transforms before it: there is a pass over all tiles for each, and one to paint. Features at
+    strides 8 and 4 are kept between passes, 48 bytes a pixel in float32 with the default channels; the larger ones at
+    strides 2 and 1 are computed again.
+
+    Returns the picture on the content's device and in its dtype.
+    """
+    if strength == 0:
+        return reproduce_by_tiles(network, content, tile=tile, progress=progress)
+    if max(content.shape[2:]) <= tile:
+        picture = network.stylize(content.to(next(network.parameters()).device), style, strength, method=method)
+        progress(1.0)
+        return picture.to(content)
+    transforms: list[Coloring] = []
+
+    def walk(context: int) -> Iterator[tuple[Tile, Tile, Tile]]:
+        before = len(transforms)
+        return _walk(content, tile, context, lambda done: progress((before + done) / (TRANSFORMS + 1)))
+
+    def add_transform(merged: MergedMoments) -> None:
+        mean, root = style.means[len(transforms)], style.roots[len(transforms)]
+        transforms.append(Coloring.between(merged.moments(), mean, root, strength, network.eps, method))
+
+    deep, middle = _empty_features(network, content, 8), _empty_features(network, content, 4)
+    merged = MergedMoments()
+    for core, outer, inner in walk(ENCODER_CONTEXT):
+        *_, f3, f4 = network.encode(_part(content, outer, network))
+        core.of(middle, 4).copy_(inner.of(f3, 4))
+        core.of(deep, 8).copy_(inner.of(f4, 8))
+        merged.add(inner.of(f4, 8))
+    add_transform(merged)
+
+    merged = MergedMoments()
+    for core, outer, inner in walk(DEEP_CONTEXT):
+        x = network.step(1, transforms[0](outer.of(deep, 8)), outer.of(middle, 4))
+        # In place: the skip connection is pointwise, so that other tiles need nothing of this one's f3.
+        core.of(middle, 4).copy_(inner.of(x, 4))
+        merged.add(inner.of(x, 4))
+    add_transform(merged)
+    del deep
+
+    def later_step(k: int, outer: Tile) -> Tensor:
+        """What transform k = 2 or 3 is applied to."""
+        f1, f2 = network.encode(_part(content, outer, network), scales=2)
+        x = network.step(2, transforms[1](outer.of(middle, 4)), f2)
+        return x if k == 2 else network.step(3, transforms[2](x), f1)
+
+    for k in (2, 3):
+        merged = MergedMoments()
+        for _, outer, inner in walk(PAINTER_CONTEXT):
+            merged.add(inner.of(later_step(k, outer), _stride(k)))
+        add_transform(merged)
+
+    picture = torch.empty_like(content)
+    for core, outer, inner in walk(PAINTER_CONTEXT):
+        core.of(picture).copy_(inner.of(network.paint(transforms[3](later_step(3, outer)))))
+    return picture
+
+
+def _walk(
+    images: Tensor, size: int, context: int, progress: Progress = lambda fraction: None
+) -> Iterator[tuple[Tile, Tile, Tile]]:
+    """Tiles of images: each, with its context, and where it lies in that."""
+    height, width = images.shape[2:]
+    parts = tiles(height, width, size)
+    for k, core in enumerate(parts):
+        outer = core.widened(context, height, width)
+        yield core, outer, core.inside(outer)
+        progress((k + 1) / len(parts))
+
+
+def _stride(k: int) -> int:
+    """Of the features that transform k is applied to."""
+    return 2 ** (TRANSFORMS - 1 - k)
+
+
+def _part(images: Tensor, tile: Tile, network: StyleNetwork) -> Tensor:
+    """A tile of images, on the device of the network."""
+    return tile.of(images).to(next(network.parameters()).device)
+
+
+def _empty_features(network: StyleNetwork, images: Tensor, stride: int) -> Tensor:
+    batch, _, height, width = images.shape
+    channels = network.channels[stride.bit_length() - 1]
+    shape = (batch, channels, -(-height // stride), -(-width // stride))
+    weight = next(network.parameters())
+    return torch.empty(shape, dtype=weight.dtype, device=weight.device, memory_format=torch.channels_last)

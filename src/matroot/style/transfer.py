@@ -1,0 +1,149 @@
+"""Pictures in the style of other pictures: the function that ``matroot stylize`` is a shell of."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ..methods import Method
+from ..nn.whiten_color import require_blend
+from .color import split_alpha, with_colors_of
+from .network import StyleNetwork
+from .statistics import StyleStatistics, blend
+from .tiled_transfer import Progress, statistics_by_tiles, stylize_by_tiles
+from .weights import load
+
+TILE = 512
+"""Side of a tile: smaller ones overlap more, larger ones need more memory and are no faster."""
+STYLE_SIZE = 512
+"""Longest side that styles are reduced to: brushstrokes must fit into what the network sees at once, 60 pixels."""
+
+
+def stylize(
+    content: Tensor,
+    style: Tensor | Sequence[Tensor],
+    strength: float = 1.0,
+    *,
+    weights: Sequence[float] | None = None,
+    keep_colors: bool = False,
+    max_size: int | None = None,
+    style_size: int | None = STYLE_SIZE,
+    tile: int = TILE,
+    method: str | Method = "auto",
+    network: StyleNetwork | None = None,
+    progress: Progress = lambda fraction: None,
+) -> Tensor:
+    """The content in the style of a picture, or of several at once.
+
+    content: (C, H, W) or (B, C, H, W) in [0, 1], floating point, of any size; C is 1 (grey), 2 (grey and alpha),
+        3 (RGB) or 4 (RGB and alpha).
+    style: a picture (C, H, W) or (1, C, H, W), or a sequence of them, of any sizes.
+    strength: 0 is the content as the network reproduces it, 1 the full transfer.
+    weights: of several styles, see :func:`blend`.
+    keep_colors: keep the colours of the content, and take the brushwork alone.
+    max_size: longest side of the result; a larger content is reduced first.
+    style_size: the same for the styles.
+    tile: larger pictures are computed in tiles of this side, which bounds memory and does not change the result.
+    method: how the roots are taken, see :func:`matroot.sqrtm`.
+    network: with weights of your own, see :func:`load`; its device and precision are those of the computation.
+    progress: is called with the fraction that is done.
+
+    Returns (C, H, W) or (B, C, H, W) in [0, 1] in the content's dtype and on its device; C is 3, or 4 if the content
+    has alpha, which is put back. Nothing is differentiable: see :meth:`StyleNetwork.stylize`. ValueError for other
+    shapes, strengths, weights and sizes, TypeError for integers.
+    """
+    network = load() if network is None else network
+    styles = [style] if isinstance(style, Tensor) else list(style)
+    statistics = style_statistics(
+        styles, weights=weights, style_size=style_size, tile=tile, method=method, network=network
+    )
+    return apply_style(
+        content,
+        statistics,
+        strength,
+        keep_colors=keep_colors,
+        max_size=max_size,
+        tile=tile,
+        method=method,
+        network=network,
+        progress=progress,
+    )
+
+
+@torch.inference_mode()
+def style_statistics(
+    styles: Sequence[Tensor],
+    *,
+    weights: Sequence[float] | None = None,
+    style_size: int | None = STYLE_SIZE,
+    tile: int = TILE,
+    method: str | Method = "auto",
+    network: StyleNetwork,
+) -> StyleStatistics:
+    """What :func:`stylize` takes from its styles, for many calls of :func:`apply_style`; arguments are the same."""
+    found = []
+    for style in styles:
+        colors, _ = split_alpha(_batch(style, "a style"))
+        if colors.shape[0] != 1:
+            raise ValueError(f"a style must be one picture, got a batch of {colors.shape[0]}")
+        found.append(statistics_by_tiles(network, limited(colors, style_size), tile=tile, method=method))
+    return blend(found, weights)
+
+
+@torch.inference_mode()
+def apply_style(
+    content: Tensor,
+    style: StyleStatistics,
+    strength: float = 1.0,
+    *,
+    keep_colors: bool = False,
+    max_size: int | None = None,
+    tile: int = TILE,
+    method: str | Method = "auto",
+    network: StyleNetwork,
+    progress: Progress = lambda fraction: None,
+) -> Tensor:
+    """:func:`stylize` with a style that is known already; other arguments and the result are the same."""
+    require_blend(strength)
+    colors, alpha = split_alpha(_batch(content, "content"))
+    colors = limited(colors, max_size)
+    painted = torch.empty_like(colors)
+    for k, image in enumerate(colors.split(1)):
+        painted[k] = stylize_by_tiles(
+            network,
+            image,
+            style,
+            strength,
+            tile=tile,
+            method=method,
+            progress=lambda fraction, k=k: progress((k + fraction) / len(colors)),
+        )[0]
+    if keep_colors:
+        painted = with_colors_of(colors, painted)
+    if alpha is not None:
+        painted = torch.cat((painted, limited(alpha, max_size)), 1)
+    return painted if content.ndim == 4 else painted[0]
+
+
+def limited(pictures: Tensor, size: int | None) -> Tensor:
+    """Pictures (B, C, H, W) reduced so that no side is longer than this; unchanged if none is, or for None."""
+    if size is not None and size < 1:
+        raise ValueError(f"a size must be at least 1, got {size}")
+    height, width = pictures.shape[-2:]
+    longest = max(height, width)
+    if size is None or longest <= size:
+        return pictures
+    shape = [max(1, round(side * size / longest)) for side in (height, width)]
+    return functional.interpolate(pictures, shape, mode="bilinear", antialias=True, align_corners=False).clamp_(0, 1)
+
+
+def _batch(picture: Tensor, name: str) -> Tensor:
+    """(C, H, W) or (B, C, H, W) as (B, C, H, W); raise for other shapes, integers and pictures without pixels."""
+    if not picture.is_floating_point():
+        raise TypeError(f"{name} must be floating point in [0, 1], got {picture.dtype}")
+    if picture.ndim not in (3, 4) or 0 in picture.shape:
+        raise ValueError(
+            f"{name} must be (C, H, W) or (B, C, H, W) with at least one pixel, got {tuple(picture.shape)}"
+        )
+    return picture if picture.ndim == 4 else picture.unsqueeze(0)

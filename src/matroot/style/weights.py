@@ -1,0 +1,80 @@
+"""Weights of the network as safetensors files, and those that come with the package."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
+from torch import Tensor
+
+from .._files import write_whole
+from .._terminal import CommandError
+from .network import StyleNetwork
+
+FORMAT = "matroot-style 1"
+PACKAGED = Path(__file__).with_name("weights.safetensors")
+
+
+class WeightsError(CommandError):
+    """What is wrong with a file of weights."""
+
+
+def save(
+    network: StyleNetwork,
+    path: Path | str,
+    about: Mapping[str, str] | None = None,
+    *,
+    dtype: torch.dtype = torch.float16,
+) -> None:
+    """Write the weights in half precision, or another, whole or not at all; WeightsError if they cannot be.
+
+    about: what else the file says of them, such as their training data and licence.
+    """
+    # A copy each: safetensors takes no layout but rows.
+    tensors = {
+        name: torch.empty(tensor.shape, dtype=dtype, device="cpu").copy_(tensor)
+        for name, tensor in network.state_dict().items()
+    }
+    made = {"format": FORMAT, "channels": json.dumps(network.channels), "eps": json.dumps(network.eps)}
+    try:
+        write_whole(Path(path), to_bytes(tensors, {**(about or {}), **made}))
+    except OSError as error:
+        raise WeightsError(f"cannot write {path}: {error.strerror}") from error
+
+
+def load(path: Path | str | None = None) -> StyleNetwork:
+    """The network of a file that :func:`save` wrote, or with the packaged weights; float32, on the CPU, frozen.
+
+    WeightsError, saying what was expected, if there is no such file or it is not one of these.
+    """
+    if path is None and not PACKAGED.exists():
+        raise WeightsError(
+            "this installation comes without weights for style transfer: name a file of them (on the command line, --network)"
+        )
+    path = Path(PACKAGED if path is None else path)
+    metadata, tensors = _read(path)
+    if metadata.get("format") != FORMAT:
+        found = repr(metadata["format"]) if "format" in metadata else "none"
+        raise WeightsError(f"{path}: expected weights of format {FORMAT!r}; its format is {found}")
+    try:
+        with torch.device("cpu"):
+            network = StyleNetwork(json.loads(metadata["channels"]), json.loads(metadata["eps"]))
+        network.load_state_dict(tensors)
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise WeightsError(f"{path} is damaged: its tensors are not those of the network it names: {error}") from error
+    return network.eval().requires_grad_(False)
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
+    """Metadata and tensors of a file."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError as error:
+        raise WeightsError(f"there is no file {path}; expected weights for style transfer") from error
+    except OSError as error:
+        raise WeightsError(f"cannot read {path}: {error.strerror or error}") from error
+    except SafetensorError as error:
+        raise WeightsError(f"{path} is no whole safetensors file: {error}") from error

@@ -1,5 +1,7 @@
 """The network: sizes, the autoencoder, and that its transforms transfer statistics."""
 
+import copy
+
 import pytest
 import torch
 
@@ -34,6 +36,8 @@ def test_sizes_of_features_are_rounded_up(network):
 
 
 def test_features_after_a_transform_have_the_statistics_of_the_style(network, content, style):
+    network = copy.deepcopy(network)
+    network.eps = 0.0  # with it they are those of the style but for eps
     statistics = network.statistics(style)
     x = None
     for k, features in enumerate(reversed(network.encode(content))):
@@ -42,9 +46,9 @@ def test_features_after_a_transform_have_the_statistics_of_the_style(network, co
         x = Coloring.between(moments, statistics.means[k], statistics.roots[k], 1.0, network.eps)(x)
         found = Moments.of(x)
         torch.testing.assert_close(found.mean, statistics.means[k].expand_as(found.mean), rtol=1e-8, atol=1e-10)
-        # 54 positions of 12 channels at the deepest; eps is 1e-8 of variances down to about 1e-4.
         expected = statistics.covariances[k].expand_as(found.covariance)
-        torch.testing.assert_close(found.covariance, expected, rtol=0, atol=1e-3 * float(expected.abs().max()))
+        # Condition numbers are up to 1e6, which leave ten digits.
+        torch.testing.assert_close(found.covariance, expected, rtol=0, atol=1e-9 * float(expected.abs().max()))
     assert torch.equal(network.paint(x), network.stylize(content, statistics))
 
 

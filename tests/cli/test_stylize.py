@@ -116,13 +116,30 @@ def test_a_result_that_cannot_be_written_is_a_failure(folder, capsys, fill_disk)
     assert not (folder / "one-monet.png").exists()
 
 
-def test_out_of_memory_is_said(folder, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory"),
+        MemoryError(),
+    ],
+)
+def test_out_of_memory_is_said(folder, capsys, monkeypatch, error):
     def fail(*_, **__):
-        raise torch.OutOfMemoryError("CUDA out of memory")
+        raise error
 
     monkeypatch.setattr("matroot._cli.stylize.apply_style", fail)
     assert call("one.png", "--style", "monet.png") == 1
     assert "one.png: out of memory; a smaller --tile" in capsys.readouterr().err
+
+
+def test_faults_of_the_program_are_not_hidden(folder, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr("matroot._cli.stylize.apply_style", fail)
+    with pytest.raises(RuntimeError, match="a fault"):
+        call("one.png", "--style", "monet.png")
 
 
 @pytest.mark.parametrize(

@@ -3,37 +3,34 @@
 import pytest
 import torch
 
-from matroot.style.color import luma, split_alpha, with_colors_of
+from matroot.style.color import COLOR_EPS, recolored, split_alpha
+from matroot.style.statistics import Moments
 
-from .conftest import picture
-
-
-def test_luma_of_grey_is_that_grey():
-    torch.testing.assert_close(luma(torch.full((3, 2, 2), 0.4)), torch.full((1, 2, 2), 0.4))
+from .examples import picture
 
 
-def test_colour_differences_are_those_of_the_content():
-    content, painted = 0.4 + 0.2 * picture(20, 30, seed=1), 0.4 + 0.2 * picture(20, 30, seed=2)
-    found = with_colors_of(content, painted)
-    torch.testing.assert_close(found - luma(found), content - luma(content))
+def test_colours_have_the_moments_of_the_other_picture():
+    # Both far from black and white, so that nothing is clipped.
+    painting, photo = 0.3 + 0.4 * picture(20, 30, seed=1), 0.4 + 0.2 * picture(9, 11, seed=2)
+    found, expected = Moments.of(recolored(painting, photo)), Moments.of(photo)
+    torch.testing.assert_close(found.mean, expected.mean)
+    # Both covariances have eps added, of variances of about 1e-3.
+    torch.testing.assert_close(found.covariance, expected.covariance, rtol=0, atol=COLOR_EPS)
 
 
-def test_brightness_is_the_painted_one_with_the_contents_moments():
-    content, painted = 0.4 + 0.2 * picture(20, 30, seed=1), 0.1 * picture(20, 30, seed=2)
-    found = luma(with_colors_of(content, painted)).flatten()
-    torch.testing.assert_close(found.mean(), luma(content).mean())
-    torch.testing.assert_close(found.std(), luma(content).std())
-    assert torch.corrcoef(torch.stack((found, luma(painted).flatten())))[0, 1] > 1 - 1e-9
+def test_own_colours_stay():
+    painting = picture(20, 30, seed=1)
+    torch.testing.assert_close(recolored(painting, painting), painting)
 
 
-def test_a_flat_painting_leaves_flat_brightness():
-    content = 0.4 + 0.2 * picture(20, 30, seed=1)
-    found = with_colors_of(content, torch.full_like(content, 0.9))
-    assert luma(found).std() < 1e-9
+def test_colours_of_a_flat_picture():
+    flat = torch.full((1, 3, 4, 4), 0.25, dtype=torch.float64)
+    # Within three standard deviations of sqrt(eps).
+    assert (recolored(picture(20, 30, seed=1), flat) - 0.25).abs().max() < 3 * COLOR_EPS**0.5
 
 
 def test_results_stay_in_range():
-    found = with_colors_of(picture(20, 30, seed=1).round(), picture(20, 30, seed=2).round())
+    found = recolored(picture(20, 30, seed=1), picture(20, 30, seed=2).round())
     assert found.min() == 0
     assert found.max() == 1
 

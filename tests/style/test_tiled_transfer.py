@@ -7,7 +7,7 @@ from matroot.style import tiled_transfer
 from matroot.style.tiled_transfer import reproduce_by_tiles, statistics_by_tiles, stylize_by_tiles
 from matroot.style.tiles import ALIGNMENT, Tile, tiles
 
-from .conftest import picture
+from .examples import picture
 
 ROUNDING = {"rtol": 0, "atol": 1e-11}
 """Sums in another order, in float64, amplified by whitening; a seam would be of the order of 0.1."""

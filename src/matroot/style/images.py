@@ -54,7 +54,7 @@ def read(path: Path | str, max_pixels: int = MAX_PIXELS) -> Tensor:
                 _require_size(image, path, max_pixels)
                 image.load()
                 return _to_tensor(_in_srgb(_upright(image)))
-    except ImageError:
+    except (ImageError, MemoryError):
         raise
     except UnidentifiedImageError as error:
         raise ImageError(f"{path} is no image of a known format; expected one of {', '.join(READABLE)}") from error

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from torch import Tensor
 
 from .._registry import PRESETS, validate
 from .._terminal import CommandError
@@ -32,7 +33,9 @@ def run(arguments: argparse.Namespace) -> int:
     jobs = plan(arguments.photos, arguments.style, arguments.output, arguments.out)
     method = _method(arguments.method)
     network = _network(arguments.network, arguments.device, arguments.half)
-    style = _style(arguments, method, network)
+    transfer = _Transfer(arguments, method, network, [read(path, arguments.max_pixels) for path in arguments.style])
+    # Also if each photo will have its own: wrong weights are found before anything is written.
+    style = transfer.statistics()
     _make_folder(jobs[0].target.parent)
     failures = 0
     # Standard output lists the files; the bar is for those who wait.
@@ -42,8 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
         for k, job in enumerate(jobs):
             bar = bars.add_task(f"{job.photo.name}, {k + 1} of {len(jobs)}", total=1.0)
             try:
-                line = _stylize(job, style, arguments, method, network, _update(bars, bar))
-            except (ImageError, torch.OutOfMemoryError) as error:
+                line = transfer.write(job, None if arguments.keep_colors else style, _update(bars, bar))
+            except (ImageError, MemoryError, RuntimeError) as error:
+                if isinstance(error, RuntimeError) and not _is_out_of_memory(error):
+                    raise
                 failures += 1
                 bars.stop()
                 print(_reason(job, error), file=sys.stderr)
@@ -128,49 +133,56 @@ def _network(file: Path | None, device: str | None, half: bool) -> StyleNetwork:
         raise CommandError(f"--device {device} cannot be used: {reason}") from error
 
 
-def _style(arguments: argparse.Namespace, method: str | Method, network: StyleNetwork) -> StyleStatistics:
-    pictures = [read(path, arguments.max_pixels) for path in arguments.style]
-    try:
-        return style_statistics(
-            pictures,
-            weights=arguments.weights,
-            style_size=arguments.style_size,
-            tile=arguments.tile,
-            method=method,
-            network=network,
+@dataclass(frozen=True)
+class _Transfer:
+    """All that the photos of a call have in common."""
+
+    arguments: argparse.Namespace
+    method: str | Method
+    network: StyleNetwork
+    styles: list[Tensor]
+
+    def statistics(self, colors_of: Tensor | None = None) -> StyleStatistics:
+        """Of the styles, with the colours of a photo if there is one."""
+        try:
+            return style_statistics(
+                self.styles,
+                weights=self.arguments.weights,
+                colors_of=colors_of,
+                style_size=self.arguments.style_size,
+                tile=self.arguments.tile,
+                method=self.method,
+                network=self.network,
+            )
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+
+    def write(self, job: Job, style: StyleStatistics | None, progress: Callable[[float], None]) -> str:
+        """Write one result and return a line about it. Without a style its own, with the colours of the photo."""
+        start = time.perf_counter()
+        photo = read(job.photo, self.arguments.max_pixels)
+        picture = apply_style(
+            photo,
+            style or self.statistics(colors_of=photo),
+            self.arguments.strength,
+            max_size=self.arguments.max_size,
+            tile=self.arguments.tile,
+            method=self.method,
+            network=self.network,
+            progress=progress,
         )
-    except ValueError as error:
-        raise CommandError(str(error)) from error
-
-
-def _stylize(
-    job: Job,
-    style: StyleStatistics,
-    arguments: argparse.Namespace,
-    method: str | Method,
-    network: StyleNetwork,
-    progress: Callable[[float], None],
-) -> str:
-    """Write one result; a line about it."""
-    start = time.perf_counter()
-    picture = apply_style(
-        read(job.photo, arguments.max_pixels),
-        style,
-        arguments.strength,
-        keep_colors=arguments.keep_colors,
-        max_size=arguments.max_size,
-        tile=arguments.tile,
-        method=method,
-        network=network,
-        progress=progress,
-    )
-    write(job.target, picture)
-    _, height, width = picture.shape
-    return f"{job.target}  {width} x {height}  {time.perf_counter() - start:.1f} s"
+        write(job.target, picture)
+        _, height, width = picture.shape
+        return f"{job.target}  {width} x {height}  {time.perf_counter() - start:.1f} s"
 
 
 def _update(bars: Progress, bar: TaskID) -> Callable[[float], None]:
     return lambda done: bars.update(bar, completed=done)
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    # On the CPU it has no class of its own.
+    return isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
 
 
 def _reason(job: Job, error: Exception) -> str:

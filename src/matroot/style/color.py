@@ -1,31 +1,22 @@
-"""Colours, and transparency, of pictures (*, C, H, W) in [0, 1]."""
+"""Colours and transparency of pictures in [0, 1]."""
 
 import torch
 from torch import Tensor
 
-LUMA = (0.299, 0.587, 0.114)
-"""Shares of red, green and blue in what the eye sees as brightness, ITU-R BT.601."""
+from .statistics import Coloring, Moments, StyleStatistics
+
+COLOR_EPS = 1e-5
+"""Added to the variances of colours: less than one level of 255, squared."""
 
 
-def luma(pictures: Tensor) -> Tensor:
-    """(*, 3, H, W) -> (*, 1, H, W)."""
-    red, green, blue = pictures.unbind(-3)
-    return (LUMA[0] * red + LUMA[1] * green + LUMA[2] * blue).unsqueeze(-3)
+def recolored(pictures: Tensor, like: Tensor) -> Tensor:
+    """RGB pictures (B, 3, H, W) with the mean and covariance of the colours of others, (B or 1, 3, h, w).
 
-
-def with_colors_of(content: Tensor, painted: Tensor) -> Tensor:
-    """The content's colours with the brightness of the painted picture; both (*, 3, H, W).
-
-    The brightness is given the content's mean and standard deviation, so that a dark painting darkens nothing. The same
-    is added to red, green and blue, which changes no colour difference, except where the result leaves [0, 1].
+    They are exact but for values that would leave [0, 1], which are clipped.
     """
-    own, other = luma(content), luma(painted)
-    mean, deviation = own.mean((-2, -1), keepdim=True), own.std((-2, -1), correction=0, keepdim=True)
-    other_mean, other_deviation = other.mean((-2, -1), keepdim=True), other.std((-2, -1), correction=0, keepdim=True)
-    # No gain from a flat picture, which is rounding.
-    gain = deviation / other_deviation.clamp(min=1e-3)
-    change = (other - other_mean) * gain + mean - own
-    return (content + change).clamp_(0, 1)
+    colors = StyleStatistics.of([Moments.of(like)], COLOR_EPS)
+    transform = Coloring.between(Moments.of(pictures), colors.means[0], colors.roots[0], 1.0, COLOR_EPS)
+    return transform(pictures).clamp_(0, 1)
 
 
 def split_alpha(pictures: Tensor) -> tuple[Tensor, Tensor | None]:

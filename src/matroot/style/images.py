@@ -1,6 +1,7 @@
 """Image files as tensors, and back."""
 
 import io
+import stat
 import warnings
 from pathlib import Path
 
@@ -12,8 +13,13 @@ from .._files import write_whole
 from .._terminal import CommandError
 
 MAX_PIXELS = 100_000_000
-READABLE = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "MPO", "PNG", "PPM", "TGA", "TIFF", "WEBP")
-"""Formats of pixels alone: Pillow runs other programs for some of the rest."""
+Image.init()
+READABLE = tuple(
+    format
+    for format in ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TGA", "TIFF", "WEBP")
+    if format in Image.OPEN
+)
+"""Formats of pixels alone that this Pillow knows; for some others it runs programs."""
 WRITABLE = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP"}
 QUALITY = 93
 """Of JPEG and WebP."""
@@ -33,10 +39,10 @@ def read(path: Path | str, max_pixels: int = MAX_PIXELS) -> Tensor:
     ImageError, naming the file, if it cannot be read, is no image, is damaged or is too large.
     """
     path = Path(path)
-    # A device or a pipe may have no end.
-    if path.exists() and not path.is_file():
-        raise ImageError(f"cannot read {path}: it is no file")
     try:
+        # A device or a pipe may have no end.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ImageError(f"cannot read {path}: it is no file")
         file = path.open("rb")
     except OSError as error:
         raise ImageError(f"cannot read {path}: {error.strerror or error}") from error
@@ -48,7 +54,7 @@ def read(path: Path | str, max_pixels: int = MAX_PIXELS) -> Tensor:
                 _require_size(image, path, max_pixels)
                 image.load()
                 return _to_tensor(_in_srgb(_upright(image)))
-    except ImageError:
+    except (ImageError, MemoryError):
         raise
     except UnidentifiedImageError as error:
         raise ImageError(f"{path} is no image of a known format; expected one of {', '.join(READABLE)}") from error

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from ..methods import Method
 from ..nn.whiten_color import require_blend
-from .color import split_alpha, with_colors_of
+from .color import recolored, split_alpha
 from .network import StyleNetwork
 from .statistics import StyleStatistics, blend
 from .tiled_transfer import Progress, statistics_by_tiles, stylize_by_tiles
@@ -41,7 +41,7 @@ def stylize(
     style: a picture (C, H, W) or (1, C, H, W), or a sequence of them, of any sizes.
     strength: 0 is the content as the network reproduces it, 1 the full transfer.
     weights: of several styles, see :func:`blend`.
-    keep_colors: keep the colours of the content, and take the brushwork alone.
+    keep_colors: give the styles the colours of the content first, so that the brushwork alone is transferred.
     max_size: longest side of the result; a larger content is reduced first.
     style_size: the same for the styles.
     tile: larger pictures are computed in tiles of this side, which bounds memory and does not change the result.
@@ -55,20 +55,34 @@ def stylize(
     """
     network = load() if network is None else network
     styles = [style] if isinstance(style, Tensor) else list(style)
-    statistics = style_statistics(
-        styles, weights=weights, style_size=style_size, tile=tile, method=method, network=network
-    )
-    return apply_style(
-        content,
-        statistics,
-        strength,
-        keep_colors=keep_colors,
-        max_size=max_size,
-        tile=tile,
-        method=method,
-        network=network,
-        progress=progress,
-    )
+
+    def statistics(colors_of: Tensor | None = None) -> StyleStatistics:
+        return style_statistics(
+            styles,
+            weights=weights,
+            colors_of=colors_of,
+            style_size=style_size,
+            tile=tile,
+            method=method,
+            network=network,
+        )
+
+    images = _batch(content, "content")
+    shared = None if keep_colors else statistics()
+    painted = [
+        apply_style(
+            image,
+            shared or statistics(colors_of=image),
+            strength,
+            max_size=max_size,
+            tile=tile,
+            method=method,
+            network=network,
+            progress=lambda fraction, k=k: progress((k + fraction) / len(images)),
+        )
+        for k, image in enumerate(images)
+    ]
+    return torch.stack(painted) if content.ndim == 4 else painted[0]
 
 
 @torch.inference_mode()
@@ -76,18 +90,25 @@ def style_statistics(
     styles: Sequence[Tensor],
     *,
     weights: Sequence[float] | None = None,
+    colors_of: Tensor | None = None,
     style_size: int | None = STYLE_SIZE,
     tile: int = TILE,
     method: str | Method = "auto",
     network: StyleNetwork,
 ) -> StyleStatistics:
-    """What :func:`stylize` takes from its styles, for many calls of :func:`apply_style`; arguments are the same."""
+    """What a transfer takes from styles, for many calls of :func:`apply_style`.
+
+    colors_of: a picture whose colours the styles are given first, to keep those of a content. Its own are then the
+        colours that the style has, and the network transfers what is left: the brushwork.
+
+    Other arguments and errors are those of :func:`stylize`.
+    """
     found = []
     for style in styles:
-        colors, _ = split_alpha(_batch(style, "a style"))
-        if colors.shape[0] != 1:
-            raise ValueError(f"a style must be one picture, got a batch of {colors.shape[0]}")
-        found.append(statistics_by_tiles(network, limited(colors, style_size), tile=tile, method=method))
+        colors = limited(_one_picture(style, "a style")[0], style_size)
+        if colors_of is not None:
+            colors = recolored(colors, limited(_one_picture(colors_of, "colors_of")[0], style_size).to(colors))
+        found.append(statistics_by_tiles(network, colors, tile=tile, method=method))
     return blend(found, weights)
 
 
@@ -97,33 +118,23 @@ def apply_style(
     style: StyleStatistics,
     strength: float = 1.0,
     *,
-    keep_colors: bool = False,
     max_size: int | None = None,
     tile: int = TILE,
     method: str | Method = "auto",
     network: StyleNetwork,
     progress: Progress = lambda fraction: None,
 ) -> Tensor:
-    """:func:`stylize` with a style that is known already; other arguments and the result are the same."""
+    """:func:`stylize` of one picture (C, H, W) with a style that is known already; (3, H, W), or (4, H, W) with alpha.
+
+    Other arguments and errors are those of :func:`stylize`.
+    """
     require_blend(strength)
-    colors, alpha = split_alpha(_batch(content, "content"))
+    colors, alpha = _one_picture(content, "content")
     colors = limited(colors, max_size)
-    painted = torch.empty_like(colors)
-    for k, image in enumerate(colors.split(1)):
-        painted[k] = stylize_by_tiles(
-            network,
-            image,
-            style,
-            strength,
-            tile=tile,
-            method=method,
-            progress=lambda fraction, k=k: progress((k + fraction) / len(colors)),
-        )[0]
-    if keep_colors:
-        painted = with_colors_of(colors, painted)
+    painted = stylize_by_tiles(network, colors, style, strength, tile=tile, method=method, progress=progress)
     if alpha is not None:
         painted = torch.cat((painted, limited(alpha, max_size)), 1)
-    return painted if content.ndim == 4 else painted[0]
+    return painted[0]
 
 
 def limited(pictures: Tensor, size: int | None) -> Tensor:
@@ -136,6 +147,14 @@ def limited(pictures: Tensor, size: int | None) -> Tensor:
         return pictures
     shape = [max(1, round(side * size / longest)) for side in (height, width)]
     return functional.interpolate(pictures, shape, mode="bilinear", antialias=True, align_corners=False).clamp_(0, 1)
+
+
+def _one_picture(picture: Tensor, name: str) -> tuple[Tensor, Tensor | None]:
+    """(C, H, W) or (1, C, H, W) as RGB (1, 3, H, W), and its alpha (1, 1, H, W) or None."""
+    images = _batch(picture, name)
+    if images.shape[0] != 1:
+        raise ValueError(f"{name} must be one picture, got a batch of {images.shape[0]}")
+    return split_alpha(images)
 
 
 def _batch(picture: Tensor, name: str) -> Tensor:

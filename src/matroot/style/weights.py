@@ -51,7 +51,7 @@ def load(path: Path | str | None = None) -> StyleNetwork:
     """
     if path is None and not PACKAGED.exists():
         raise WeightsError(
-            "this installation comes without weights for style transfer: name a file of them (on the command line, --network)"
+            "this installation comes without weights for style transfer: name a file of them, as --network does"
         )
     path = Path(PACKAGED if path is None else path)
     metadata, tensors = _read(path)

@@ -1,0 +1,25 @@
+"""A network small enough for tests, and pictures for it."""
+
+import torch
+from torch.nn import functional
+
+from matroot.style import StyleNetwork
+
+
+def small_network(eps: float = 1e-8) -> StyleNetwork:
+    """Frozen, in float64, so that differences are faults and not rounding."""
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        network = StyleNetwork((6, 8, 10, 12), eps)
+        # As it is initialised all pictures are grey.
+        torch.nn.init.kaiming_normal_(network.painter[-1].weight)
+    return network.double().eval().requires_grad_(False)
+
+
+def picture(height: int, width: int, seed: int, batch: int = 1) -> torch.Tensor:
+    """(batch, 3, height, width) in [0, 1], float64: a few large shapes, and noise."""
+    generator = torch.Generator().manual_seed(seed)
+    shapes = torch.rand(batch, 3, 5, 5, generator=generator, dtype=torch.float64)
+    smooth = functional.interpolate(shapes, (height, width), mode="bilinear")
+    noise = torch.rand(batch, 3, height, width, generator=generator, dtype=torch.float64)
+    return 0.8 * smooth + 0.2 * noise

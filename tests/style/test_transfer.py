@@ -1,0 +1,135 @@
+"""``matroot.style.stylize`` on tensors."""
+
+import pytest
+import torch
+
+from matroot.style import apply_style, blend, style_statistics, stylize
+from matroot.style.color import recolored
+from matroot.style.transfer import limited
+
+from .examples import picture, small_network
+
+
+@pytest.fixture
+def photo():
+    """(3, 45, 70) in float32."""
+    return picture(45, 70, seed=1)[0].float()
+
+
+@pytest.fixture
+def painting():
+    return picture(64, 53, seed=2)[0].float() ** 2
+
+
+def test_it_is_the_network(network, content, style):
+    expected = network.stylize(content, network.statistics(style))
+    torch.testing.assert_close(stylize(content, style, network=network), expected, rtol=0, atol=1e-11)
+    half = network.stylize(content, network.statistics(style), 0.5)
+    torch.testing.assert_close(stylize(content, style, 0.5, network=network, tile=32), half, rtol=0, atol=1e-11)
+
+
+def test_shape_and_dtype_are_those_of_the_content(network, photo, painting):
+    for content in (photo, photo[None], photo.double(), photo[:1], photo.bfloat16()):
+        found = stylize(content, painting, network=network)
+        assert found.shape == (*content.shape[:-3], 3, 45, 70)
+        assert found.dtype == content.dtype
+        assert 0 <= found.min() <= found.max() <= 1
+
+
+def test_grey_is_red_green_and_blue(network, photo, painting):
+    grey = photo[:1]
+    assert torch.equal(
+        stylize(grey, painting, network=network), stylize(grey.expand(3, -1, -1), painting, network=network)
+    )
+
+
+def test_alpha_is_put_back(network, photo, painting):
+    alpha = torch.rand(1, 45, 70).round()
+    found = stylize(torch.cat((photo, alpha)), painting, network=network)
+    assert torch.equal(found[3:], alpha)
+    # What is stored where nothing is seen does not matter.
+    other = stylize(torch.cat((torch.where(alpha == 0, 1 - photo, photo), alpha)), painting, network=network)
+    torch.testing.assert_close(other, found)
+
+
+def test_several_styles(network, content, style):
+    other = picture(30, 40, seed=3)
+    statistics = blend([network.statistics(style), network.statistics(other)], [1, 3])
+    expected = network.stylize(content, statistics)
+    found = stylize(content, [style[0], other], weights=[0.5, 1.5], network=network)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-11)
+
+
+def test_colours_are_kept(network, content, style):
+    # Each photo with a painting in its own colours.
+    found = stylize(content, style, keep_colors=True, network=network)
+    for k, photo in enumerate(content.split(1)):
+        expected = network.stylize(photo, network.statistics(recolored(style, photo)))
+        torch.testing.assert_close(found[k : k + 1], expected, rtol=0, atol=1e-11)
+    assert (found - stylize(content, style, network=network)).abs().mean() > 0.01
+
+
+def test_max_size_is_that_of_the_result(network, photo, painting):
+    assert stylize(photo, painting, max_size=35, network=network).shape == (3, 22, 35)
+    assert stylize(photo, painting, max_size=70, network=network).shape == (3, 45, 70)
+    with_alpha = stylize(torch.cat((photo, photo[:1])), painting, max_size=35, network=network)
+    assert with_alpha.shape == (4, 22, 35)
+
+
+def test_style_size(network, content, style):
+    reduced = limited(style, 32)
+    expected = stylize(content, reduced, style_size=None, network=network)
+    assert torch.equal(stylize(content, style, style_size=32, network=network), expected)
+    assert not torch.equal(stylize(content, style, style_size=None, network=network), expected)
+
+
+def test_reducing_keeps_means_and_is_no_shuffle():
+    x = picture(64, 96, seed=1)
+    small = limited(x, 48)
+    assert small.shape == (1, 3, 32, 48)
+    torch.testing.assert_close(small.mean((2, 3)), x.mean((2, 3)), rtol=0, atol=0.01)
+    # The area average, but for the filter's overlap.
+    areas = x.unflatten(2, (32, 2)).unflatten(4, (48, 2)).mean((3, 5))
+    assert (small - areas).abs().mean() < 0.02
+    assert limited(torch.rand(1, 3, 1000, 1), 10).shape == (1, 3, 10, 1)
+
+
+@pytest.mark.parametrize(("dtype", "levels"), [(torch.float32, 0.01), (torch.float16, 0.2), (torch.bfloat16, 1.0)])
+def test_precisions_agree_to_what_the_eye_sees(dtype, levels):
+    # In levels of eight bits, the mean over the picture; eps as the packaged network has it.
+    content, style = picture(96, 96, seed=1)[0], picture(96, 96, seed=2)[0]
+    network = small_network(eps=1e-4)
+    exact = stylize(content, style, network=network)
+    found = stylize(content.float(), style.float(), network=network.to(dtype))
+    assert found.dtype == torch.float32
+    assert 255 * (found - exact).abs().mean() < levels
+
+
+def test_a_style_for_many_photos(network, photo, painting):
+    statistics = style_statistics([painting], network=network)
+    assert torch.equal(apply_style(photo, statistics, network=network), stylize(photo, painting, network=network))
+    with pytest.raises(ValueError, match="content must be one picture, got a batch of 2"):
+        apply_style(torch.stack((photo, photo)), statistics, network=network)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"strength": 1.5}, ValueError, r"in \[0, 1\], got 1.5"),
+        ({"max_size": 0}, ValueError, "at least 1"),
+        ({"style_size": -1}, ValueError, "at least 1"),
+        ({"tile": 0}, ValueError, "at least one pixel"),
+        ({"weights": [1, 1]}, ValueError, "one for each of 1 styles"),
+        ({"method": "nonsense"}, ValueError, "unknown method"),
+        ({"style": []}, ValueError, "at least one style"),
+        ({"style": torch.rand(2, 3, 8, 8)}, ValueError, "batch of 2"),
+        ({"style": torch.rand(8, 8)}, ValueError, "a style must be"),
+        ({"content": torch.rand(3, 0, 8)}, ValueError, "at least one pixel"),
+        ({"content": torch.rand(5, 8, 8)}, ValueError, "1 to 4 channels"),
+        ({"content": torch.zeros(3, 8, 8, dtype=torch.uint8)}, TypeError, "floating point"),
+    ],
+)
+def test_wrong_arguments(network, arguments, error, message):
+    valid = {"content": torch.rand(3, 8, 8), "style": torch.rand(3, 8, 8)}
+    with pytest.raises(error, match=message):
+        stylize(**{**valid, **arguments}, network=network)

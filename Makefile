@@ -42,5 +42,5 @@ clean:
 $(READY): pyproject.toml constraints.txt hatch_build.py $(wildcard src/matroot/backends/cpu/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt --editable ".[bench,training,video]" --group dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable ".[bench,style,training,video]" --group dev
 	@touch $@

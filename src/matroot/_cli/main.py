@@ -20,7 +20,7 @@ EXTRAS = {
 }
 """What the commands import that the library does without."""
 EXTRA_OF = {"train": "training", "compare": "training", "stylize": "style"}
-"""Of commands that need more than the first of them."""
+"""Which of them a command needs; the others need the first."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

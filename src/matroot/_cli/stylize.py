@@ -17,6 +17,7 @@ from .._terminal import CommandError
 from ..methods import Method
 from ..style import StyleNetwork, StyleStatistics, apply_style, load, style_statistics
 from ..style.images import WRITABLE, ImageError, read, require_writable, write
+from ..style.transfer import limited
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
     jobs = plan(arguments.photos, arguments.style, arguments.output, arguments.out)
     method = _method(arguments.method)
     network = _network(arguments.network, arguments.device, arguments.half)
-    transfer = _Transfer(arguments, method, network, [read(path, arguments.max_pixels) for path in arguments.style])
+    # Paintings are kept for all photos, so they are reduced at once.
+    styles = [limited(read(path, arguments.max_pixels)[None], arguments.style_size)[0] for path in arguments.style]
+    transfer = _Transfer(arguments, method, network, styles)
     # Also if each photo will have its own: wrong weights are found before anything is written.
     style = transfer.statistics()
     _make_folder(jobs[0].target.parent)

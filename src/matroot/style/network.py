@@ -67,7 +67,7 @@ class StyleNetwork(nn.Module):
     def encode(self, images: Tensor, scales: int = TRANSFORMS) -> tuple[Tensor, ...]:
         """(B, 3, H, W) in [0, 1] -> features at strides 1, 2, 4, 8, or at the first of them; sizes are rounded up."""
         require_feature_maps(images, "images", dims=2, channels=3)
-        # Centred first: half precision resolves [0, 1] worse than eight bits do.
+        # Centred first: bfloat16 resolves numbers near 1 worse than eight bits do.
         x = (2 * images - 1).to(next(self.parameters()).dtype, memory_format=torch.channels_last)
         features = []
         for scale in self.encoder[:scales]:
@@ -151,9 +151,9 @@ class _Upward(nn.Module):
         height, width = features.shape[2:]
         if self.deep is not None:
             x = functional.relu(self.deep(x), inplace=True)
-        x = functional.interpolate(functional.relu(self.below(x), inplace=True), scale_factor=2, mode="nearest")[
-            ..., :height, :width
-        ]
+        x = functional.relu(self.below(x), inplace=True)
+        # Sizes were rounded up: at the right and at the bottom a row may be too many.
+        x = functional.interpolate(x, scale_factor=2, mode="nearest")[..., :height, :width]
         x = self.above(x)
         return x if self.skip is None else x + self.skip(features)
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 from collections.abc import Callable
 from importlib.util import find_spec
 
@@ -17,6 +18,12 @@ elif os.environ.get("TRITON_INTERPRET") != "1":
     _ABSENT["interpreted"] = "TRITON_INTERPRET=1 is not set; make test runs them in a session of their own"
 
 collect_ignore_glob = [f"{folder}/*" for folder in _ABSENT]
+
+
+def pytest_configure() -> None:
+    """Tests of interruptions need Ctrl-C, which a shell has jobs in the background ignore."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

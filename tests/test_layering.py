@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "src/matroot"
 
 # The lowest first. A module imports from its own layer and from those below.
 LAYERS = (
-    ("_files", "_terminal", "_page"),
+    ("_checkpoint", "_files", "_page", "_safetensors", "_terminal"),
     ("_tracing", "coefficients", "backends._base"),
     ("backends.torch_ops", "_counting"),
     ("methods", "gradients", "_registry"),

@@ -4,6 +4,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from matroot import _safetensors
 from matroot.style import StyleNetwork, WeightsError, load, save, weights
 
 
@@ -37,7 +38,7 @@ def test_the_default_network_is_a_small_file(tmp_path):
 
 
 def test_what_the_file_says(file):
-    metadata, _ = weights._read(file)
+    metadata, _ = _safetensors.read(file, "weights")
     assert metadata == {"format": "matroot-style 1", "channels": "[4, 5, 6, 7]", "eps": "2e-05", "licence": "as stated"}
 
 

@@ -5,9 +5,10 @@ import os
 import pytest
 import torch
 
+from matroot._checkpoint import CheckpointError, require_same_recipe
 from matroot._terminal import CommandError
 from matroot.train import checkpoint
-from matroot.train.checkpoint import Checkpoint, CheckpointError
+from matroot.train.checkpoint import Checkpoint
 
 
 def example(number=1.0):
@@ -103,6 +104,6 @@ def test_a_folder_that_is_not_there_is_an_error(path):
 
 def test_recipes_differ_by_name(path):
     stored = {"lr": 0.1, "epochs": 3, "seed": 0}
-    checkpoint.require_same_recipe(path, stored, dict(stored))
+    require_same_recipe(path, stored, dict(stored))
     with pytest.raises(CheckpointError, match=r"epochs is 3 there and 4 here; lr is 0\.1 there and 0\.2 here"):
-        checkpoint.require_same_recipe(path, stored, {"lr": 0.2, "epochs": 4, "seed": 0})
+        require_same_recipe(path, stored, {"lr": 0.2, "epochs": 4, "seed": 0})

@@ -10,9 +10,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from matroot._checkpoint import CheckpointError
 from matroot._terminal import CommandError, exit_status
 from matroot.train import run
-from matroot.train.checkpoint import CheckpointError
 from matroot.train.folder import Folder, Result
 from matroot.train.interruption import Interruption
 from matroot.train.loop import Trainer

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
+from .. import _safetensors
 from .._files import write_whole
-from .._terminal import CommandError
+from .._safetensors import WeightsError as WeightsError
 from ._arguments import keywords, recorded_arguments
 from ._registry import create, find
 from .style_exchange import style_exchange
@@ -20,10 +20,6 @@ FORMAT = "matroot-weights 1"
 STYLE_EXCHANGE = style_exchange.__name__
 SHOWN = 3
 """Tensors that an error names."""
-
-
-class WeightsError(CommandError):
-    """What is wrong with a file of weights, or with a network for it."""
 
 
 def save(model: nn.Module, path: Path | str) -> None:
@@ -92,16 +88,7 @@ def load_weights(model: nn.Module, path: Path | str) -> list[str]:
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Arguments and tensors of a file."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
-    except FileNotFoundError as error:
-        raise WeightsError(f"there is no file {path}; expected weights of matroot.models.save") from error
-    except OSError as error:
-        raise WeightsError(f"cannot read {path}: {error.strerror or error}") from error
-    except SafetensorError as error:
-        raise WeightsError(f"{path} is no whole safetensors file: {error}") from error
+    metadata, tensors = _safetensors.read(path, "weights of matroot.models.save")
     if metadata.get("format") != FORMAT:
         found = repr(metadata["format"]) if "format" in metadata else "none"
         raise WeightsError(

@@ -5,20 +5,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
-from torch import Tensor
 
+from .. import _safetensors
 from .._files import write_whole
-from .._terminal import CommandError
+from .._safetensors import WeightsError as WeightsError
 from .network import StyleNetwork
 
 FORMAT = "matroot-style 1"
 PACKAGED = Path(__file__).with_name("weights.safetensors")
-
-
-class WeightsError(CommandError):
-    """What is wrong with a file of weights."""
 
 
 def save(
@@ -54,7 +49,7 @@ def load(path: Path | str | None = None) -> StyleNetwork:
             "this installation comes without weights for style transfer: name a file of them, as --network does"
         )
     path = Path(PACKAGED if path is None else path)
-    metadata, tensors = _read(path)
+    metadata, tensors = _safetensors.read(path, "weights for style transfer")
     if metadata.get("format") != FORMAT:
         found = repr(metadata["format"]) if "format" in metadata else "none"
         raise WeightsError(f"{path}: expected weights of format {FORMAT!r}; its format is {found}")
@@ -65,16 +60,3 @@ def load(path: Path | str | None = None) -> StyleNetwork:
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         raise WeightsError(f"{path} is damaged: its tensors are not those of the network it names: {error}") from error
     return network.eval().requires_grad_(False)
-
-
-def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
-    """Metadata and tensors of a file."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except FileNotFoundError as error:
-        raise WeightsError(f"there is no file {path}; expected weights for style transfer") from error
-    except OSError as error:
-        raise WeightsError(f"cannot read {path}: {error.strerror or error}") from error
-    except SafetensorError as error:
-        raise WeightsError(f"{path} is no whole safetensors file: {error}") from error

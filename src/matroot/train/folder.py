@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from .._checkpoint import require_same_recipe
 from .._environment import environment
 from .._files import write_whole
 from .._terminal import CommandError
@@ -88,7 +89,7 @@ class RunFolder(Generic[_Result]):
                 f"{self._description} is damaged, or no description of a run: {error!r}; "
                 "without that file, --resume goes on from last.pt"
             ) from error
-        checkpoint.require_same_recipe(self._description, stored, self._recipe)
+        require_same_recipe(self._description, stored, self._recipe)
         return result
 
     def load(self) -> Checkpoint | None:
@@ -96,7 +97,7 @@ class RunFolder(Generic[_Result]):
         if not self._last.exists():
             return None
         found = checkpoint.load(self._last)
-        checkpoint.require_same_recipe(self._last, found.recipe, self._recipe)
+        require_same_recipe(self._last, found.recipe, self._recipe)
         return found
 
     def save(self, history: list[dict[str, Any]], state: dict[str, Any]) -> None:

@@ -195,7 +195,7 @@ def test_a_folder_is_neither_overwritten_nor_resumed_with_another_recipe(files):
     with pytest.raises(CommandError, match=r"crop is 32 there and 48 here"):
         run(files, recipe=tiny_recipe(crop=48), resume=True)
     (files.out / "last.pt").write_bytes(b"damaged")
-    with pytest.raises(CommandError, match=r"last\.pt is no checkpoint"):
+    with pytest.raises(CommandError, match=r"last\.pt is damaged, or no checkpoint"):
         run(files, resume=True)
     torch.save({"format": "other"}, files.out / "last.pt")
     with pytest.raises(CommandError, match=checkpoint.FORMAT):

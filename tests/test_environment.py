@@ -18,7 +18,7 @@ def test_machine_versions_and_code():
 
 @pytest.fixture
 def package(tmp_path):
-    for name in ("__init__.py", "methods/pade.py", "bench/timer.py", "bench/report/page.py", "_cli/main.py"):
+    for name in ("__init__.py", "methods/pade.py", "bench/cases.py", "bench/report/page.py", "_cli/main.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     return tmp_path
@@ -28,7 +28,7 @@ def digest(package):
     return environment.source_digest.__wrapped__(package)
 
 
-@pytest.mark.parametrize("name", ["__init__.py", "methods/pade.py", "bench/timer.py", "methods/_new.so"])
+@pytest.mark.parametrize("name", ["__init__.py", "methods/pade.py", "bench/cases.py", "methods/_new.so"])
 def test_the_digest_changes_with_code_that_results_depend_on(package, name):
     before = digest(package)
     (package / name).write_text("changed")

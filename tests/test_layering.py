@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "src/matroot"
 
 # The lowest first. A module imports from its own layer and from those below.
 LAYERS = (
-    ("_checkpoint", "_files", "_page", "_safetensors", "_terminal"),
+    ("_checkpoint", "_files", "_page", "_png", "_safetensors", "_terminal", "_timer"),
     ("_tracing", "coefficients", "backends._base"),
     ("backends.torch_ops", "_counting"),
     ("methods", "gradients", "_registry"),
@@ -145,7 +145,7 @@ def test_no_modules_import_one_another():
         ("from ..nn import zca", "gradients/new.py:1: gradients.new must not import nn.zca"),
         ("def f():\n    from .. import nn", "gradients/new.py:2: gradients.new must not import nn"),
         ("import matroot", "gradients/new.py:1: gradients.new must not import matroot"),
-        ("import matroot.bench.timer", "gradients/new.py:1: gradients.new must not import bench.timer"),
+        ("import matroot.bench.cases", "gradients/new.py:1: gradients.new must not import bench.cases"),
         ("from .._tracing import compiling\nimport torch\nfrom torch import nn", None),
     ],
 )
@@ -153,7 +153,7 @@ def test_an_import_upwards_is_found(text, message, tmp_path):
     new = tmp_path / "gradients/new.py"
     new.parent.mkdir()
     new.write_text(text)
-    for other in ("nn", "nn/zca", "bench/timer", "_tracing"):
+    for other in ("nn", "nn/zca", "bench/cases", "_tracing"):
         path = tmp_path / f"{other}.py"
         path.parent.mkdir(exist_ok=True)
         path.write_text("")

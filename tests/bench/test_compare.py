@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from matroot._timer import TimingInterrupted
 from matroot.bench import compare, entries, problems
 from matroot.bench.cases import Settings
-from matroot.bench.timer import TimingInterrupted
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

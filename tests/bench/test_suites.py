@@ -9,11 +9,11 @@ import torch
 
 import matroot
 from matroot._cli.main import _parser
+from matroot._timer import Samples, Timings
 from matroot.bench import compare, entries, runner, suites
 from matroot.bench.cases import Settings
 from matroot.bench.format import read as checked
 from matroot.bench.suites import accuracy, forward
-from matroot.bench.timer import Samples, Timings
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

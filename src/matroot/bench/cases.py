@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .timer import one_line
+from .._timer import one_line
 
 Record = dict[str, Any]
 """A case as it is written to the result file."""

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .._timer import TimingInterrupted, Work, milliseconds, one_line, time_interleaved
 from .baselines import EighRoot
 from .cases import FAILED, LEFT_OUT, Case, Group, Outcome, Settings
 from .entries import VALUE_ALONE, Entry
 from .problems import covariances_and_gradients, forward_backward, largest_error
 from .theory import gradient_bound, value_bound
-from .timer import TimingInterrupted, Work, milliseconds, one_line, time_interleaved
 
 CHECKED = 16
 """Matrices of a batch whose errors are measured where times are what matters."""

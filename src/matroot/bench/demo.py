@@ -17,11 +17,11 @@ from torch import Tensor
 import matroot
 
 from .._terminal import exit_status
+from .._timer import time_interleaved
 from .baselines import EighRoot
 from .entries import SOLVERS
 from .formatting import scientific, three_digits
 from .problems import Function, covariances, relative_errors, symmetric, value_and_gradient
-from .timer import time_interleaved
 
 SECONDS = 20.0
 """What all entries together may take on a busy machine, beyond the turns that each gets at least."""

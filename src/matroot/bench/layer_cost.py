@@ -18,10 +18,10 @@ from torch import Tensor, nn
 from .. import nn as layers
 from .._environment import device_name
 from .._terminal import exit_status
+from .._timer import Work, milliseconds, milliseconds_of_both, one_line, time_in_graph, time_interleaved
 from .formatting import three_digits
 from .results import save_program
 from .text import table
-from .timer import Work, milliseconds, milliseconds_of_both, one_line, time_in_graph, time_interleaved
 
 Result = dict[str, Any]
 

@@ -17,6 +17,7 @@ from torch import Tensor
 import matroot
 
 from .._terminal import exit_status
+from .._timer import Work, milliseconds, time_interleaved
 from .baselines import EighRoot, PaperRoot
 from .cases import rounded
 from .entries import SOLVERS
@@ -28,7 +29,6 @@ from .suites.accuracy import CONDITIONS, errors, matrices, operations, spectra
 from .suites.batch import BATCHES
 from .suites.speed import QUICK, SHAPES
 from .text import shape, table
-from .timer import Work, milliseconds, time_interleaved
 
 Result = dict[str, Any]
 

@@ -13,10 +13,10 @@ from torch import Tensor
 
 import matroot
 
+from ..._timer import Work, seconds
 from ..baselines import EighRoot, PaperRoot
 from ..entries import SOLVERS
 from ..problems import Function, forward_backward
-from ..timer import Work, seconds
 
 DIFFERENTIABLE: dict[str, Function] = {
     "auto": matroot.sqrtm,

@@ -11,10 +11,10 @@ from torch import Tensor
 
 import matroot
 
+from ..._timer import Work, milliseconds, milliseconds_of_both, one_line, time_in_graph, time_interleaved
 from ..baselines import EighRoot
 from ..cases import rounded
 from ..problems import covariances_and_gradients, forward_backward, largest_error, value_and_gradient
-from ..timer import Work, milliseconds, milliseconds_of_both, one_line, time_in_graph, time_interleaved
 from .baselines import COMPILED, DIFFERENTIABLE, compiled, works
 from .roofline import Roofline, limiting_factor, lower_bounds, measure_roofline, roofline_shares, work_of
 from .table import with_goals

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..timer import Work, one_line, seconds_back_to_back, time_in_graph
+from ..._timer import Work, one_line, seconds_back_to_back, time_in_graph
 
 Roofline = dict[str, Any]
 

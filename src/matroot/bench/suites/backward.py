@@ -6,6 +6,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from ..._timer import Work
 from ...gradients import Exact, Gradient, Lyapunov, Smith, Unrolled
 from ...methods import Eigen, Method, Minimax, NewtonSchulz
 from ..baselines import EighRoot
@@ -14,7 +15,6 @@ from ..compare import Check, Errors, compare, known, small_batch
 from ..entries import OUTPUTS
 from ..problems import largest_error, value_and_gradient
 from ..theory import TRUNCATED, gradient_bound, lyapunov_factor
-from ..timer import Work
 
 Rules = Mapping[str, tuple[Method, Gradient]]
 

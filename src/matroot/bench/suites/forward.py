@@ -7,6 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from ..._timer import Work
 from ...methods import NewtonSchulz, Pade, Taylor
 from ..baselines import EighRoot
 from ..cases import Case, Group, Outcome, Settings
@@ -14,7 +15,6 @@ from ..compare import Check, Errors, compare, known
 from ..entries import OUTPUTS, Entry, auto, eigh
 from ..problems import DISTINCT, covariances_and_gradients, relative_errors
 from ..theory import value_bound, whitening_bound
-from ..timer import Work
 
 
 def groups(settings: Settings) -> Iterator[Group]:

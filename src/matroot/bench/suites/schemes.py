@@ -9,6 +9,7 @@ from torch import Tensor
 
 import matroot
 
+from ..._timer import Work
 from ...gradients import Gradient, Implicit, Lyapunov, Unrolled
 from ...methods import Pade
 from ..baselines import EighRoot
@@ -16,7 +17,6 @@ from ..cases import Case, Group, Outcome, Settings
 from ..compare import Check, compare, small_batch
 from ..memory import PeakMemory
 from ..problems import forward_backward, largest_error, value_and_gradient
-from ..timer import Work
 from .backward import backward_pass
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..._files import write_whole
+from ..._png import png
 from ..._terminal import CommandError
 from .. import weights
 from . import checkpoint
@@ -21,7 +22,7 @@ from .checkpoint import Checkpoint
 from .origin import Origin
 from .pictures import Pictures, read_pictures
 from .recipe import Recipe, option
-from .sheet import evenly_chosen, middles, png, sheet
+from .sheet import evenly_chosen, middles, sheet
 from .step import TERMS, Distiller
 from .teacher import load_teacher
 

@@ -1,9 +1,6 @@
 """Sheets of samples: a few photographs in a few styles, as one picture."""
 
-import io
-
 import torch
-from PIL import Image
 from torch import Tensor
 
 from ..network import StyleNetwork
@@ -41,11 +38,3 @@ def sheet(network: StyleNetwork, contents: Tensor, styles: Tensor) -> Tensor:
             pictures = network.stylize(contents, statistics, strength)
             columns.append([style if strength == STRENGTHS[-1] else blank, *pictures])
     return torch.cat([torch.cat(column, dim=1) for column in columns], dim=2)
-
-
-def png(image: Tensor) -> bytes:
-    """An image (3, H, W) in [0, 1] as a PNG file."""
-    pixels = (255 * image.float().clamp(0, 1)).round().byte().permute(1, 2, 0).cpu().numpy()
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "png")
-    return file.getvalue()

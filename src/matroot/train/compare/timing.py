@@ -9,6 +9,7 @@ import torch
 
 from ..._environment import environment
 from ..._terminal import CommandError
+from ..._timer import Work
 from .. import data as datasets
 from .. import distributed, network
 from ..data.batches import Data
@@ -18,7 +19,7 @@ from ..mixing import mix
 from ..recipe import Recipe
 from ..seeding import deterministic_convolutions
 from ..step import GraphStep
-from .clock import Work, milliseconds_in_turns
+from .clock import milliseconds_in_turns
 from .plan import BASELINE, RunOptions, with_preset
 from .results import StepTime, Timing
 from .without_roots import roots_left_out

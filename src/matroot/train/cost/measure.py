@@ -4,12 +4,12 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from statistics import quantiles
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ..._timer import milliseconds, seconds_back_to_back
 from ..average import Average
 from ..data.batches import Data
 from ..network import build, to_channels_last, training_mode
@@ -107,19 +107,10 @@ def _step(
 
 def _milliseconds(step: Callable[[], None], device: torch.device) -> dict[str, float]:
     """Median and quartiles over bursts of steps."""
-
-    def burst(steps: int) -> float:
-        start = time.perf_counter()
-        for _ in range(steps):
-            step()
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-        return 1e3 * (time.perf_counter() - start) / steps
-
-    burst(STEPS)  # compiles, and captures a graph
+    seconds_back_to_back(step, STEPS, device.type)  # compiles, and captures a graph
     times: list[float] = []
     end = time.perf_counter() + BUDGET
     while len(times) < 3 or (len(times) < BURSTS and time.perf_counter() < end):
-        times.append(burst(STEPS))
-    low, middle, high = quantiles(times, n=4)
-    return {name: round(ms, 3) for name, ms in (("median", middle), ("low", low), ("high", high))}
+        times.append(seconds_back_to_back(step, STEPS, device.type))
+    spread = milliseconds(times)
+    return {name: spread[name] for name in ("median", "low", "high")}

@@ -1,12 +1,9 @@
 """Sample sheets: what the generators make of pictures they were not trained with."""
 
-import io
-
-import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor
 
+from ..._png import png
 from ...models.style_exchange import StyleExchange
 from .losses import exchange
 from .pictures import Pictures, as_network_input, as_unit_range
@@ -41,11 +38,3 @@ def mosaic(images: Tensor) -> Tensor:
             top, left = i * (height + GAP), j * (width + GAP)
             sheet[:, top : top + height, left : left + width] = images[i, j].cpu()
     return sheet
-
-
-def png(image: Tensor) -> bytes:
-    """An image (3, H, W) in [0, 1] as a PNG file."""
-    pixels = image.mul(255).round().clamp(0, 255).byte().movedim(0, -1).cpu().numpy()
-    stream = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(pixels)).save(stream, "PNG")
-    return stream.getvalue()

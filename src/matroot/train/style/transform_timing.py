@@ -9,10 +9,11 @@ from torch import Tensor, nn
 
 import matroot
 
+from ..._timer import Work
 from ...models._presets import root_options
 from ...models.style_exchange import ALPHA, EPS, TRANSFORMS
 from ...nn import WhitenColor, covariance
-from ..compare.clock import Work, milliseconds_in_turns
+from ..compare.clock import milliseconds_in_turns
 from ..compare.results import StepTime
 from ..compare.timing import device_name
 from ..step import why_roots_not_captured

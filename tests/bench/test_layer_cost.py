@@ -34,5 +34,5 @@ def test_pooling_step():
 
 
 def test_networks():
-    pytest.importorskip("torchvision", reason="only the training extra has it")
+    pytest.importorskip("matroot.models", reason="needs torchvision, which only the training extra has")
     layer_cost.residual_network(2, True, "cpu")()

@@ -111,3 +111,7 @@ def test_milliseconds_are_median_quartiles_and_least():
     found = timer.milliseconds([0.004, 0.001, 0.002, 0.003, 0.005])
     assert found == {"median": 3.0, "low": 1.5, "high": 4.5, "least": 1.0}
     assert timer.milliseconds([0.002]) == dict.fromkeys(("median", "low", "high", "least"), 2.0)
+
+
+def test_quartiles_are_not_beyond_the_samples():
+    assert timer.milliseconds([0.2, 0.1]) == {"median": 150.0, "low": 100.0, "high": 200.0, "least": 100.0}

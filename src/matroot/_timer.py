@@ -145,6 +145,7 @@ def time_in_graph(work: Work, time_budget: float = 1.0) -> list[float]:
 def milliseconds(times: Sequence[float]) -> dict[str, float]:
     """Median, quartiles and least of some seconds, in milliseconds."""
     low, _, high = quantiles(times, n=4) if len(times) > 1 else (times[0],) * 3
+    low, high = max(low, min(times)), min(high, max(times))  # of two samples they would lie beyond
     return {
         key: round(1e3 * t, 4)
         for key, t in (("median", median(times)), ("low", low), ("high", high), ("least", min(times)))

@@ -75,7 +75,7 @@ def test_processes_run_all_tasks_whichever_fails(capsys):
         warmup.Task(1, 4, "float32", "inverse root"),
     ]
     stream = io.StringIO()
-    assert warmup.compile_all(tasks[1:], "cpu", 1, Console(file=stream)) == 0
-    assert stream.getvalue().startswith("0 kernels compiled")
     assert warmup.compile_all(tasks, "cpu", 1, Console(file=stream)) == 1
-    assert "roots, 2 x 4, nonsense: AttributeError" in capsys.readouterr().err
+    assert stream.getvalue().startswith("0 kernels compiled")
+    (message,) = capsys.readouterr().err.splitlines()  # of one task: the others ran
+    assert message.startswith("roots, 2 x 4, nonsense: AttributeError")

@@ -123,9 +123,9 @@ def compile_all(tasks: Sequence[Task], device: str, jobs: int, console: Console)
                 print(f"{waiting[done]}: {one_line(error)}", file=sys.stderr)
             progress.advance(bar)
     spent = time.perf_counter() - start
-    from ..backends.triton.compile_log import cache_folder
+    from triton import knobs
 
-    text = f"{len(compiled)} kernels compiled in {spent:.0f} s, the others were there; all are in {cache_folder()}"
+    text = f"{len(compiled)} kernels compiled in {spent:.0f} s, the others were there; all are in {knobs.cache.dir}"
     console.print(text, markup=False, soft_wrap=True, highlight=False)
     return 1 if failures else 0
 

@@ -8,32 +8,34 @@ import pytest
 pytest.importorskip("triton")
 compile_lock = pytest.importorskip("matroot.backends.triton.compile_lock")
 
-FIRST, SECOND = ({"specialization_data": name} for name in ("first", "second"))
+KERNEL = SimpleNamespace(module="kernels", name="roots_kernel")
+FIRST, SECOND = ({"key": key, "fn": KERNEL, "repr": ""} for key in ("first", "second"))
 
 
-def start(lock, compile):
+def start(lock, code):
     """A thread in the place of a process: locks of files opened apart exclude each other there too."""
     reached = threading.Event()
-    thread = threading.Thread(target=lambda: (lock._before(compile=compile), reached.set()), daemon=True)
+    thread = threading.Thread(target=lambda: (lock._before(**code), reached.set()), daemon=True)
     thread.start()
     return thread, reached
 
 
 def test_the_same_code_is_compiled_by_one_at_a_time(tmp_path):
     own, other = (compile_lock.CompileLock(tmp_path) for _ in range(2))
-    assert own._before(compile=FIRST, fn="kernel") is False
+    assert own._before(**FIRST) is False
     thread, reached = start(other, FIRST)
     assert not reached.wait(0.1)
-    assert own._after(key="first") is False
+    assert own._after(**FIRST) is False
     assert reached.wait(10)
     thread.join()
     other._after()
 
 
-def test_other_code_is_not_waited_for(tmp_path):
+@pytest.mark.parametrize("code", [SECOND, FIRST | {"fn": SimpleNamespace(module="kernels", name="solve_kernel")}])
+def test_other_code_is_not_waited_for(code, tmp_path):
     own, other = (compile_lock.CompileLock(tmp_path) for _ in range(2))
-    own._before(compile=FIRST)
-    thread, reached = start(other, SECOND)
+    own._before(**FIRST)
+    thread, reached = start(other, code)
     assert reached.wait(10)
     thread.join()
     own._after()
@@ -42,8 +44,8 @@ def test_other_code_is_not_waited_for(tmp_path):
 
 def test_a_compilation_that_failed_keeps_no_lock(tmp_path):
     own, other = (compile_lock.CompileLock(tmp_path) for _ in range(2))
-    own._before(compile=FIRST)
-    own._before(compile=SECOND)  # without _after in between
+    own._before(**FIRST)
+    own._before(**SECOND)  # without _after in between
     thread, reached = start(other, FIRST)
     assert reached.wait(10)
     thread.join()

@@ -27,6 +27,7 @@ def clock(monkeypatch):
 def test_what_takes_seconds_is_said(spent, messages, clock, caplog, monkeypatch):
     pytest.importorskip("triton")
     monkeypatch.setenv("TRITON_CACHE_DIR", "here")
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     clock.step = spent
     with caplog.at_level(logging.WARNING, logger="matroot"), compile_log.log_slow_compilation(KERNEL):
         pass
@@ -35,6 +36,15 @@ def test_what_takes_seconds_is_said(spent, messages, clock, caplog, monkeypatch)
         assert record.name == "matroot"
         assert f"roots_kernel in {spent:.1f} s" in record.getMessage()
         assert "kept in here" in record.getMessage()
+
+
+def test_the_interpreter_compiles_nothing(clock, caplog, monkeypatch):
+    pytest.importorskip("triton")
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    clock.step = 10.0
+    with compile_log.log_slow_compilation(KERNEL):
+        pass
+    assert not caplog.records
 
 
 def test_a_compilation_that_fails_is_no_message(clock, caplog):

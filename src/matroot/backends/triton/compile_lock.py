@@ -29,9 +29,9 @@ class CompileLock:
         knobs.runtime.jit_post_compile_hook = self._after
         knobs.compilation.listener = self._listen
 
-    def _before(self, *, compile: Any, **_: object) -> bool:
+    def _before(self, *, key: Any, fn: Any, **_: object) -> bool:
         self._release()  # that of a compilation that failed
-        name = hashlib.sha256(str(compile["specialization_data"]).encode()).hexdigest()
+        name = hashlib.sha256(f"{fn.module}.{fn.name} {key}".encode()).hexdigest()
         self._held = open(self.folder / name, "w")  # noqa: SIM115 - closed by _release
         fcntl.flock(self._held, fcntl.LOCK_EX)
         return False  # Triton is to compile it

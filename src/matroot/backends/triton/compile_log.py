@@ -14,21 +14,17 @@ _logger = logging.getLogger("matroot")
 
 @contextmanager
 def log_slow_compilation(kernel: Any) -> Iterator[None]:
-    """Put it around the first call of a kernel: what takes long there is compiling it."""
+    """Put it around the first call of a kernel: what takes long there is compiling it.
+
+    Nothing is said of what fails, nor where Triton interprets.
+    """
     start = time.perf_counter()
     yield
     spent = time.perf_counter() - start
-    if spent >= SLOW:
-        _logger.warning(
-            "compiled %s in %.1f s; the code is kept in %s, and 'matroot warmup' compiles ahead",
-            kernel.__name__,
-            spent,
-            cache_folder(),
-        )
-
-
-def cache_folder() -> str:
-    """Where Triton keeps compiled code."""
+    if spent < SLOW:
+        return
     from triton import knobs
 
-    return knobs.cache.dir
+    if not knobs.runtime.interpret:
+        text = "compiled %s in %.1f s; the code is kept in %s, and 'matroot warmup' compiles ahead"
+        _logger.warning(text, kernel.__name__, spent, knobs.cache.dir)

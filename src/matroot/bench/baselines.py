@@ -12,7 +12,7 @@ from ..coefficients import pade
 def exact_root(A: Tensor) -> Tensor:
     """The root in float64; eigenvalues that rounding makes negative are zeros."""
     values, U = torch.linalg.eigh(A.double())
-    return (U * values.clamp_min(0).sqrt()[..., None, :]) @ U.mH
+    return (U * values.clamp_min(0).sqrt()[..., None, :]) @ U.mT
 
 
 class EighRoot(Function):

@@ -64,9 +64,10 @@ TARGET static int NAME(iterate)(long n, long ld, real **buffers, double theta, c
     return converged;
 }
 
-/* The first schedule to try, from the moments of the spectrum; -1 if they do not suggest one. */
-TARGET static int NAME(initial_schedule)(long n, long ld, const real *X, const real *square, double x2,
-                                         const struct schedule *schedules) {
+/* The first schedule to try, from the moments of the spectrum; -1 if they do not suggest one. buffers[0] holds X,
+   buffers[1] its square. */
+TARGET static int NAME(initial_schedule)(long n, long ld, real **buffers, double x2, const struct schedule *schedules) {
+    const real *X = buffers[0], *square = buffers[1];
     double m1 = NAME(trace)(n, ld, X) / n, m2 = x2 / n, share = m1 * fabs(m1) / m2;
     int moderate = 0;
     while (schedules[moderate].condition < 45) moderate++;

@@ -56,7 +56,7 @@ TARGET static double NAME(condition)(long n, long ld, const real *X, double thet
     return 1.05 * growth;
 }
 
-/* The roots of X = buffers[0] by the schedule for its condition number, negative if it is not positive definite, then
+/* The roots of X = buffers[5] by the schedule for its condition number, negative if it is not positive definite, then
    longer ones. A matrix beyond the last schedule, singular or with eigenvalues negative by rounding, is shifted by 4
    epsilon, then 4 n epsilon, then by `max_shift` if that is more, relative to theta. Returns whether it is positive
    definite then.
@@ -68,7 +68,6 @@ TARGET static int NAME(robust)(long n, long ld, real **buffers, double theta, do
                                long *products) {
     double shifts[] = {0, 4 * epsilon, 4 * epsilon * n, max_shift};
     real *kept = buffers[5];
-    memcpy(kept, buffers[0], sizeof(real) * SPACE(n, ld));
     for (int attempt = 0; attempt < (max_shift > shifts[2] ? 4 : 3); attempt++) {
         double shift = shifts[attempt];
         if (attempt > 0) {

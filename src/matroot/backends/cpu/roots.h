@@ -1,48 +1,49 @@
 /* Roots of one matrix of the caller. */
 
-/* Up to this condition number half products in the type itself are exact enough. */
+/* Up to this condition number half products in the type itself are exact enough. In matrices of a few rows rounding
+   does not average out; schedules of double start with steeper polynomials. */
+#define MODERATE(n) (sizeof(real) == sizeof(double) ? 30 : (n) < 16 ? 50 : 200)
 
-#define MODERATE 200
-
-/* Six matrices of double, the first of them a copy of `X`: behind those of float, or the same for double. */
+/* Six matrices of double, the last of them equal to that of `buffers`: behind those of float, for double the same. */
 TARGET static inline void NAME(widen)(long n, long ld, real **buffers, double **wide) {
     if (sizeof(real) == sizeof(double)) {
         memcpy(wide, buffers, 6 * sizeof(double *));
         return;
     }
     WIDE(split_workspace)(n, ld, (double *)(buffers[5] + SPACE(n, ld)), wide);
-    for (long k = 0; k < SPACE(n, ld); k++) wide[0][k] = buffers[5][k];
+    for (long k = 0; k < SPACE(n, ld); k++) wide[5][k] = buffers[5][k];
 }
 
 /* Both roots of X = buffers[0], kept in buffers[5], whose square buffers[1] holds. Returns whether there are any; then
    buffers[0] and buffers[1] hold them.
 
    A schedule that moments suggest comes first. Where there is none, or it was too short, the Cholesky factor shows the
-   condition number. Matrices beyond MODERATE are computed in double; double ones with full products. */
+   condition number. Beyond MODERATE matrices are computed in double, double ones by full products. */
 TARGET static int NAME(both_roots)(long n, long ld, real **buffers, double x2, double theta, double max_shift,
                                    const struct schedule *schedules, int count, long *products) {
-    const size_t bytes = sizeof(real) * SPACE(n, ld);
-    int index = NAME(initial_schedule)(n, ld, buffers[0], buffers[1], x2, schedules);
+    int is_double = sizeof(real) == sizeof(double), index = NAME(initial_schedule)(n, ld, buffers, x2, schedules);
     if (index >= 0) {
-        if (NAME(iterate)(n, ld, buffers, theta, &schedules[index], EPSILON, SYMMETRIC, products)) return 1;
-        memcpy(buffers[0], buffers[5], bytes);
+        enum result kind = schedules[index].condition <= MODERATE(n) ? SYMMETRIC : GENERAL;
+        if (NAME(iterate)(n, ld, buffers, theta, &schedules[index], EPSILON, kind, products)) return 1;
     }
     double *wide[6];
     NAME(widen)(n, ld, buffers, wide);
-    double condition = WIDE(condition)(n, ld, wide[0], theta, wide[2], wide[3]);
+    double condition = WIDE(condition)(n, ld, wide[5], theta, wide[2], wide[3]); /* of double, not 0 and 1 */
     int next = 0;
     while (schedules[next].condition < condition && next < count - 1) next++;
-    if (condition >= 0 && schedules[next].condition <= MODERATE && next > index) {
-        NAME(product)(n, ld, buffers[0], buffers[0], NULL, buffers[1], 1, 0, 0, SYMMETRIC);
-        *products += 1;
+    if (condition >= 0 && schedules[next].condition <= MODERATE(n) && next > index) {
+        if (index >= 0) { /* the iteration has overwritten both */
+            memcpy(buffers[0], buffers[5], sizeof(real) * SPACE(n, ld));
+            NAME(product)(n, ld, buffers[0], buffers[0], NULL, buffers[1], 1, 0, 0, SYMMETRIC);
+            *products += 1;
+        }
         if (NAME(iterate)(n, ld, buffers, theta, &schedules[next], EPSILON, SYMMETRIC, products)) return 1;
-        memcpy(buffers[0], buffers[5], bytes);
-        NAME(widen)(n, ld, buffers, wide);
     }
-    enum result kind = sizeof(real) == sizeof(double) ? GENERAL : SYMMETRIC;
-    int found = WIDE(robust)(n, ld, wide, theta, condition, max_shift, schedules, count, EPSILON, kind, products);
+    if (is_double) memcpy(wide, buffers, sizeof wide); /* an iteration changes their order */
+    int found = WIDE(robust)(n, ld, wide, theta, condition, max_shift, schedules, count, EPSILON,
+                             is_double ? GENERAL : SYMMETRIC, products);
     for (int root = 0; root < 2; root++)
-        if (sizeof(real) == sizeof(double))
+        if (is_double)
             buffers[root] = (real *)wide[root];
         else
             for (long k = 0; k < SPACE(n, ld); k++) buffers[root][k] = wide[root][k];
@@ -84,4 +85,4 @@ TARGET static void NAME(roots)(long n, long ld, const real *A, const long *strid
     if (R) NAME(write)(n, ld, 1 / root_of_ridge, -exponent / 2, buffers[1], R);
 }
 
-
+#undef MODERATE

@@ -58,7 +58,7 @@ TARGET static void NAME(solve)(long n, long ld, const real *S, const real *R, co
     double top = NAME(bound)(n, NAME(dot)(n, ld, V, V), NAME(dot)(n, ld, K, K));
     top = top > 0.01 ? top : 0.01;
     double p = sqrt(2 * (top + 2)), least = 2 + p, h = 0.5 * top, z = (least + h) / h;
-    double t = 1 / (h * z * (4 * z * z - 3)), error = h * t, allowed = 8 * EPSILON;
+    double t = 1 / (h * z * (4 * z * z - 3)), error = h * t, allowed = fmin(8, 1 + sqrt(n)) * EPSILON;
     double k0 = (12 * z * z - 3) * t, k1 = -12 * z * t / h, k2 = 4 * t / (h * h);
     NAME(combine)(n, ld, k2, K, k1 + 2 * least * k2, V, K);
     NAME(shift)(n, ld, K, k0 + least * (k1 + least * k2));

@@ -1,9 +1,8 @@
 /* Roots by the coupled minimax iteration, with a schedule chosen for the matrix at hand. */
 
-/* M becomes q(M) for q of degree 4, W and `square` are overwritten. */
-TARGET static void NAME(polynomial)(long n, long ld, const double *q, real *M, real *square, real *W,
+/* M becomes q(M) for q of degree 4, given its square; W is overwritten. */
+TARGET static void NAME(polynomial)(long n, long ld, const double *q, real *M, const real *square, real *W,
                                     enum result kind) {
-    NAME(product)(n, ld, M, M, NULL, square, 1, 0, 0, kind);
     NAME(combine)(n, ld, 1, square, q[3] / q[4], M, W);
     NAME(shift)(n, ld, W, q[2] / q[4]);
     NAME(product)(n, ld, W, square, M, M, q[4], q[1], q[0], kind);
@@ -37,12 +36,16 @@ TARGET static int NAME(iterate)(long n, long ld, real **buffers, double theta, c
     real *W = X, *swap;
     /* The last step turns a deviation d = |1 - m| into an error of 63/256 d^5. */
     double sharp = pow(12 * epsilon * 256 / 63, 0.2);
-    int early = sqrt(n) * schedule->gap < sharp, converged = 1;
+    int early = sqrt(sqrt(n)) * schedule->gap < sharp, converged = 1;
     for (int step = 1; step < schedule->count; step++) {
         NAME(product)(n, ld, Z, Y, NULL, M, 1, 0, 0, kind);
+        NAME(product)(n, ld, M, M, NULL, power, 1, 0, 0, kind);
         int last = step == schedule->count - 1;
-        if (last && early) /* ||I - M||_F^2, at least the square of the largest |1 - m|, up to n eps by cancellation */
-            converged = NAME(dot)(n, ld, M, M) - 2 * NAME(trace)(n, ld, M) + n < sharp * sharp;
+        if (last && early) { /* ||(I - M)^2||_F, at least the square of the largest |1 - m| */
+            NAME(combine)(n, ld, 1, power, -2, M, W);
+            NAME(shift)(n, ld, W, 1);
+            converged = NAME(dot)(n, ld, W, W) < pow(sharp, 4);
+        }
         NAME(polynomial)(n, ld, schedule->steps[step], M, power, W, kind);
         NAME(product)(n, ld, Y, M, NULL, power, 1, 0, 0, kind);
         swap = Y, Y = power, power = swap;

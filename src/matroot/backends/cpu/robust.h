@@ -75,13 +75,15 @@ TARGET static int NAME(robust)(long n, long ld, real **buffers, double theta, do
             condition = NAME(condition)(n, ld, kept, theta, buffers[2], buffers[3]);
         }
         if (condition < 0 || (attempt == 0 && !(condition <= schedules[count - 1].condition))) continue;
-        int index = attempt > 0 ? count - 1 : 0, converged = 0;
+        int index = 0, converged = 0;
         while (schedules[index].condition < condition && index < count - 1) index++;
         for (; index < count && !converged; index++) {
             memcpy(buffers[0], kept, sizeof(real) * SPACE(n, ld));
             NAME(product)(n, ld, kept, kept, NULL, buffers[1], 1, 0, 0, SYMMETRIC);
             *products += 1;
-            converged = NAME(iterate)(n, ld, buffers, theta, &schedules[index], epsilon, kind, products);
+            /* Rounding of half products grows by more than the condition number. */
+            enum result own = schedules[index].condition < 1e7 ? kind : GENERAL;
+            converged = NAME(iterate)(n, ld, buffers, theta, &schedules[index], epsilon, own, products);
         }
         if (converged) {
             if (shift * condition < 1.5) NAME(combine)(n, ld, 1, buffers[0], -shift * theta, buffers[1], buffers[0]);

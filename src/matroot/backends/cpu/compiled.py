@@ -100,7 +100,7 @@ def _load() -> Any:
         return f"this installation has no compiled code: {why}"
     try:
         library = CDLL(str(LIBRARY))
-        library.matroot_workspace.argtypes, library.matroot_workspace.restype = [c_long], c_long
+        library.matroot_workspace.argtypes, library.matroot_workspace.restype = [c_long, c_long], c_long
     except (OSError, AttributeError) as error:
         return f"the compiled code of this installation cannot be loaded: {error}"
     return library
@@ -122,7 +122,7 @@ _max_shift = cache(torch_ops.rounding_tolerance)
 def _workspace(A: Tensor) -> tuple[Tensor, int]:
     """Memory for as many threads as there is work for, and their number."""
     threads = min(torch.get_num_threads(), A.shape[0])
-    return A.new_empty(threads * _library().matroot_workspace(A.shape[-1])), threads
+    return A.new_empty(threads * _library().matroot_workspace(A.shape[-1], A.itemsize)), threads
 
 
 def _output(A: Tensor, asked: bool) -> Tensor | None:

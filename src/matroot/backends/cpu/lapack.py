@@ -24,6 +24,8 @@ _WORTHWHILE = 1 << 15
 """Below this many elements a thread has less to do than to wait for."""
 _OWN_THREADS = 64
 """From this size on LAPACK uses its own threads well."""
+_ILL_CONDITIONED = 300.0
+"""Decompositions in float32 lose about as many digits of the smallest eigenvalues as the condition number has."""
 
 
 class Lapack(FusedBackend):
@@ -79,7 +81,7 @@ def decompose(A: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
     """Eigenvalues (k, n) and eigenvectors of the symmetric parts of ``A`` (k, n, n); which are deferred, (k,).
 
     Deferred are matrices that hold NaN, are zero, very large or very small, or have a clearly negative
-    eigenvalue; they get eigenvalues one.
+    eigenvalue; they get eigenvalues one. Those of ill-conditioned float32 matrices are computed in float64 and rounded.
     """
     n = A.shape[-1]
     try:
@@ -90,6 +92,11 @@ def decompose(A: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
         X[unusual] = torch_ops.identity(X)
         values, vectors = _eigh(X)
         values[unusual] = 0  # to be deferred below
+    if A.dtype == torch.float32:
+        wide = values[:, 0] < values[:, -1] / _ILL_CONDITIONED
+        if wide.any():
+            exact_values, exact_vectors = _eigh(_twice_symmetric(A[wide].double(), ridge))
+            values[wide], vectors[wide] = exact_values.to(A.dtype), exact_vectors.to(A.dtype)
     # Between one over this and this, fourth powers are within the dtype's range.
     limit = torch.finfo(A.dtype).max ** 0.22
     least, rounding = 1 / limit, -torch_ops.rounding_tolerance(n, A.dtype)

@@ -21,20 +21,41 @@ TARGET static inline __attribute__((always_inline)) void NAME(tile)(long n, long
         }
 }
 
-/* C = alpha A B + beta D + gamma I. C may be D, not A or B. */
+/* The triangle above the diagonal is copied below it, in blocks of four by four. */
+TARGET static void NAME(mirror)(long n, long ld, real *C) {
+    for (long i = 0; i < n; i += 4)
+        for (long j = 0; j < i; j += 4) {
+            const QUAD *row = (const QUAD *)&AT(C, j, i);
+            QUAD a = row[0], b = row[ld / 4], c = row[ld / 2], d = row[ld / 4 * 3];
+            QUAD ab = SHUFFLE(a, b, 0, 4, 1, 5), AB = SHUFFLE(a, b, 2, 6, 3, 7);
+            QUAD cd = SHUFFLE(c, d, 0, 4, 1, 5), CD = SHUFFLE(c, d, 2, 6, 3, 7);
+            QUAD *out = (QUAD *)&AT(C, i, j);
+            out[0] = SHUFFLE(ab, cd, 0, 1, 4, 5), out[ld / 4] = SHUFFLE(ab, cd, 2, 3, 6, 7);
+            out[ld / 2] = SHUFFLE(AB, CD, 0, 1, 4, 5), out[ld / 4 * 3] = SHUFFLE(AB, CD, 2, 3, 6, 7);
+        }
+    for (long i = 0; i < n; i++)
+        for (long j = i / 4 * 4; j < i; j++) AT(C, i, j) = AT(C, j, i);
+}
+
+/* C = alpha A B + beta D + gamma I. C may be D, not A or B. Where the result is known to be SYMMETRIC, but for
+   rounding, the half above the diagonal is computed and copied. */
 TARGET static void NAME(product)(long n, long ld, const real *A, const real *B, const real *D, real *C, real alpha,
-                                 real beta, real gamma) {
+                                 real beta, real gamma, enum result kind) {
     for (long j = 0, width; j < n; j += width * LANES) {
         long vectors = (n - j + LANES - 1) / LANES;
         width = vectors == 1 ? 1 : vectors == 2 || vectors == 4 ? 2 : 3;
         for (long i = 0; i < n; i += ROWS) {
-            const real *a = &AT(A, i, 0), *b = &AT(B, 0, j), *d = D ? &AT(D, i, j) : D;
-            real *c = &AT(C, i, j);
-            if (width == 1) NAME(tile)(n, ld, 1, a, b, d, c, alpha, beta);
-            else if (width == 2) NAME(tile)(n, ld, 2, a, b, d, c, alpha, beta);
+            long below = kind == SYMMETRIC && i > j ? (i - j) / LANES : 0; /* vectors below the diagonal */
+            if (below >= width) break;
+            long first = j + below * LANES;
+            const real *a = &AT(A, i, 0), *b = &AT(B, 0, first), *d = D ? &AT(D, i, first) : D;
+            real *c = &AT(C, i, first);
+            if (width - below == 1) NAME(tile)(n, ld, 1, a, b, d, c, alpha, beta);
+            else if (width - below == 2) NAME(tile)(n, ld, 2, a, b, d, c, alpha, beta);
             else NAME(tile)(n, ld, 3, a, b, d, c, alpha, beta);
         }
     }
+    if (kind == SYMMETRIC) NAME(mirror)(n, ld, C);
     if (gamma != 0)
         for (long i = 0; i < n; i++) AT(C, i, i) += gamma;
 }

@@ -28,12 +28,21 @@ static long leading(long n) {
     return ld % 128 == 0 ? ld + 16 : ld;
 }
 
-/* Numbers of workspace that a thread needs. */
-long matroot_workspace(long n) { return 6 * SPACE(n, leading(n)); }
+/* Numbers of `size` bytes in the workspace of a thread: six matrices, and six of double ones behind those of float. */
+long matroot_workspace(long n, long size) { return (size == sizeof(float) ? 18 : 6) * SPACE(n, leading(n)); }
+
+enum result { GENERAL, SYMMETRIC };
+
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (QUAD_BITS){__VA_ARGS__})
+#endif
 
 #define JOIN_(x, y, z) x##_##y##_##z
 #define JOIN(x, y, z) JOIN_(x, y, z)
 #define NAME(x) JOIN(x, real, ISA)
+#define WIDE(x) JOIN(x, double, ISA)
 
 #if defined(__x86_64__)
 #define ISA avx512
@@ -73,7 +82,7 @@ long matroot_workspace(long n) { return 6 * SPACE(n, leading(n)); }
         for (long k = 0; k < batch; k++) {                                                                             \
             long own = 0;                                                                                              \
             roots(n, ld, A + k * strides[0], strides, S ? S + k * n * n : NULL, R ? R + k * n * n : NULL, ridge,       \
-                  max_shift, schedules, count, work + THREAD * matroot_workspace(n), &own);                            \
+                  max_shift, schedules, count, work + THREAD * matroot_workspace(n, sizeof(real)), &own);                            \
             products += own;                                                                                           \
         }                                                                                                              \
         return products;                                                                                               \
@@ -88,7 +97,7 @@ long matroot_workspace(long n) { return 6 * SPACE(n, leading(n)); }
             long own = 0;                                                                                              \
             solve(n, ld, S + k * n * n, R + k * n * n, GS ? GS + k * strides_s[0] : NULL, strides_s,                   \
                   GR ? GR + k * strides_r[0] : NULL, strides_r, out + k * n * n, ridge,                                \
-                  work + THREAD * matroot_workspace(n), &own);                                                         \
+                  work + THREAD * matroot_workspace(n, sizeof(real)), &own);                                                         \
             products += own;                                                                                           \
         }                                                                                                              \
         return products;                                                                                               \

@@ -38,52 +38,52 @@ TARGET static void NAME(solve)(long n, long ld, const real *S, const real *R, co
     int exponent = has_GS && (!has_GR || exponent_GS > exponent_GR) ? exponent_GS : exponent_GR;
     if (has_GR) {
         NAME(multiply)(n, ld, ldexp(-1 / m / m, exponent_GR - exponent), C);
-        NAME(product)(n, ld, E, C, NULL, K, 1, 0, 0);
-        NAME(product)(n, ld, K, E, NULL, C, 1, 0, 0);
+        NAME(product)(n, ld, E, C, NULL, K, 1, 0, 0, GENERAL);
+        NAME(product)(n, ld, K, E, NULL, C, 1, 0, 0, SYMMETRIC);
         *products += 2;
     }
     if (has_GS && has_GR)
         NAME(combine)(n, ld, ldexp(1, exponent_GS - exponent), P, 1, C, C);
     else if (has_GS)
         swap = C, C = P, P = swap;
-    NAME(product)(n, ld, E, C, NULL, K, 1, 0, 0);
-    NAME(product)(n, ld, K, E, C, C, 1, 1, 0);
+    NAME(product)(n, ld, E, C, NULL, K, 1, 0, 0, GENERAL);
+    NAME(product)(n, ld, K, E, C, C, 1, 1, 0, SYMMETRIC);
 
     /* V = B - 2 I has no eigenvalue below zero. K: the quadratic k(v) nearest to 1/(v + least) for v up to `top`, then
        Newton's iteration. With T the third Chebyshev polynomial, b = v + least, h half of `top` and z h the middle of
        the b's, 1 - b k = T(z - b/h)/T(z). */
     NAME(shift)(n, ld, V, -2);
-    NAME(product)(n, ld, V, V, NULL, K, 1, 0, 0);
+    NAME(product)(n, ld, V, V, NULL, K, 1, 0, 0, SYMMETRIC);
     *products += 3;
     double top = NAME(bound)(n, NAME(dot)(n, ld, V, V), NAME(dot)(n, ld, K, K));
     top = top > 0.01 ? top : 0.01;
     double p = sqrt(2 * (top + 2)), least = 2 + p, h = 0.5 * top, z = (least + h) / h;
-    double t = 1 / (h * z * (4 * z * z - 3)), error = h * t, allowed = 8 * EPSILON;
+    double t = 1 / (h * z * (4 * z * z - 3)), error = h * t, allowed = fmin(8, 1 + sqrt(n)) * EPSILON;
     double k0 = (12 * z * z - 3) * t, k1 = -12 * z * t / h, k2 = 4 * t / (h * h);
     NAME(combine)(n, ld, k2, K, k1 + 2 * least * k2, V, K);
     NAME(shift)(n, ld, K, k0 + least * (k1 + least * k2));
     NAME(shift)(n, ld, V, least);
     for (; error > allowed; error *= error) {
-        NAME(product)(n, ld, V, K, NULL, E, -1, 0, 2);
-        NAME(product)(n, ld, K, E, NULL, spare, 1, 0, 0);
+        NAME(product)(n, ld, V, K, NULL, E, -1, 0, 2, SYMMETRIC);
+        NAME(product)(n, ld, K, E, NULL, spare, 1, 0, 0, SYMMETRIC);
         swap = K, K = spare, spare = swap;
         *products += 2;
     }
 
     real *X = V, *F = K;
-    NAME(product)(n, ld, K, C, NULL, P, 1, 0, 0);
-    NAME(product)(n, ld, P, K, NULL, X, 1, 0, 0);
+    NAME(product)(n, ld, K, C, NULL, P, 1, 0, 0, GENERAL);
+    NAME(product)(n, ld, P, K, NULL, X, 1, 0, 0, SYMMETRIC);
     *products += 2;
     NAME(multiply)(n, ld, -2 * p, F);
     NAME(shift)(n, ld, F, 1);
     double factor = (p - 2) / (p + 2); /* the largest |eigenvalue| of F, reached at both ends of the spectrum */
     for (;;) {
-        NAME(product)(n, ld, F, X, NULL, P, 1, 0, 0);
-        NAME(product)(n, ld, P, F, X, X, 1, 1, 0);
+        NAME(product)(n, ld, F, X, NULL, P, 1, 0, 0, GENERAL);
+        NAME(product)(n, ld, P, F, X, X, 1, 1, 0, SYMMETRIC);
         *products += 2;
         factor *= factor;
         if (!(factor * factor > allowed)) break;
-        NAME(product)(n, ld, F, F, NULL, spare, 1, 0, 0);
+        NAME(product)(n, ld, F, F, NULL, spare, 1, 0, 0, SYMMETRIC);
         swap = F, F = spare, spare = swap;
         *products += 1;
     }

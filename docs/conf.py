@@ -1,0 +1,53 @@
+"""The site: ``make docs`` builds it, without a network, into build/site."""
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+BUILD = Path(os.environ.get("MATROOT_DOCS_BUILD", HERE.parent / "build"))
+sys.path.insert(0, str(HERE / "_ext"))
+
+from inventories import intersphinx_mapping as _mapping  # noqa: E402
+
+import matroot  # noqa: E402
+
+project = "matroot"
+author = "The matroot developers"
+copyright = author  # noqa: A001
+version = release = matroot.__version__
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.intersphinx",
+    "docstrings",
+    "drawn",
+    "mathml",
+]
+exclude_patterns = ["_ext", "figures"]
+
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+
+intersphinx_mapping = _mapping(HERE / "references.txt", BUILD / "inventories")
+drawn_folder = str(BUILD / "figures")
+
+autodoc_inherit_docstrings = False  # those of torch.nn.Module are not ours
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+maximum_signature_line_length = 80
+python_use_unqualified_type_names = True
+add_module_names = True
+napoleon_numpy_docstring = False
+
+html_theme = "furo"
+html_title = "matroot"
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {"navigation_with_keys": True}
+pygments_style = "friendly"
+pygments_dark_style = "monokai"

@@ -8,13 +8,14 @@ HERE = Path(__file__).parent
 BUILD = Path(os.environ.get("MATROOT_DOCS_BUILD", HERE.parent / "build"))
 sys.path.insert(0, str(HERE / "_ext"))
 
+from docutils import nodes  # noqa: E402
 from inventories import intersphinx_mapping as _mapping  # noqa: E402
 
 import matroot  # noqa: E402
 
 project = "matroot"
 author = "The matroot developers"
-copyright = author  # noqa: A001
+copyright = author
 version = release = matroot.__version__
 extensions = [
     "myst_parser",
@@ -35,10 +36,11 @@ drawn_folder = str(BUILD / "figures")
 
 autodoc_inherit_docstrings = False  # those of torch.nn.Module are not ours
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
 autodoc_typehints = "signature"
 maximum_signature_line_length = 80
 python_use_unqualified_type_names = True
-add_module_names = True
+toc_object_entries_show_parents = "hide"
 napoleon_numpy_docstring = False
 
 html_theme = "furo"
@@ -51,3 +53,14 @@ html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
+
+
+def setup(app):
+    """Parts of a script that a page shows end with its last line of code."""
+
+    def strip(app, doctree):
+        for block in doctree.findall(nodes.literal_block):
+            text = block.astext().rstrip()
+            block.rawsource, block.children = text, [nodes.Text(text)]
+
+    app.connect("doctree-read", strip)

@@ -6,7 +6,7 @@ in Google's convention are left to napoleon.
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sphinx.application import Sphinx
 
@@ -25,11 +25,14 @@ def _process(app: Sphinx, what: str, name: str, obj: object, options: object, li
     if what == "module":
         return
     # Docstrings made by a decorator or an f-string keep the indentation of their source.
-    lines[:] = inspect.cleandoc("\n".join(lines)).splitlines()
-    if any(_SECTION.match(line) for line in lines):
-        lines[:] = [_escape(line) for line in lines]
+    source = inspect.cleandoc("\n".join(lines)).splitlines()
+    if any(_SECTION.match(line) for line in source):
+        lines[:] = [_escape(line) for line in source]
     else:
-        lines[:] = list(_converted(lines, _parameters(obj)))
+        lines[:] = _converted(source, _parameters(obj))
+    if what in ("attribute", "property"):
+        # Napoleon takes "(*, n, n): the matrix" for a type and a description. An empty comment comes before it.
+        lines[:0] = ["..", ""]
 
 
 def _parameters(obj: object) -> frozenset[str]:
@@ -41,18 +44,17 @@ def _parameters(obj: object) -> frozenset[str]:
 
 def _converted(lines: list[str], parameters: frozenset[str]) -> Iterator[str]:
     after_text = False
-    for paragraph in _paragraphs(lines):
+    for paragraph in _paragraphs(lines, parameters):
         first = paragraph[0]
         if first.startswith(">>>"):
             yield from paragraph
         elif first.startswith("=="):
             # Tables are drawn for the terminal, with more than reStructuredText allows in a column.
-            yield from ("::", "", *("   " + line.replace("``", "") for line in paragraph))
+            yield from _literal(line.replace("``", "") for line in paragraph)
         elif first.startswith(" "):
-            # A formula on lines of its own; below an item of a list it has become part of that already.
-            yield from ("::", "") if after_text else ()
-            yield from paragraph
-        elif _ITEM.match(first):
+            # A formula on lines of its own; below an item of a list it belongs to that.
+            yield from _literal(paragraph) if after_text else map(_escape, paragraph)
+        elif _is_list(paragraph, parameters):
             yield from _items(paragraph, parameters)
         else:
             yield from map(_escape, paragraph)
@@ -60,12 +62,16 @@ def _converted(lines: list[str], parameters: frozenset[str]) -> Iterator[str]:
         after_text = not first.startswith(" ")
 
 
-def _paragraphs(lines: list[str]) -> Iterator[list[str]]:
+def _literal(lines: Iterable[str]) -> Iterator[str]:
+    yield from (".. code-block:: text", "", *("   " + line for line in lines))
+
+
+def _paragraphs(lines: list[str], parameters: frozenset[str]) -> Iterator[list[str]]:
     paragraph: list[str] = []
     for line in [*lines, ""]:
         if line.strip():
-            # A list may follow its heading sentence, and text a list, without an empty line.
-            if paragraph and _ITEM.match(line) and not _ITEM.match(paragraph[0]):
+            # A list of parameters may follow a sentence without an empty line.
+            if paragraph and _names(line, parameters) and not _ITEM.match(paragraph[0]):
                 yield paragraph
                 paragraph = []
             paragraph.append(line)
@@ -74,17 +80,29 @@ def _paragraphs(lines: list[str]) -> Iterator[list[str]]:
             paragraph = []
 
 
+def _names(line: str, parameters: frozenset[str]) -> bool:
+    """Whether a line begins with names of parameters and a colon."""
+    item = _ITEM.match(line)
+    return item is not None and parameters.issuperset(item["head"].split(", "))
+
+
+def _is_list(paragraph: list[str], parameters: frozenset[str]) -> bool:
+    if _names(paragraph[0], parameters):
+        return True
+    continued = all(line.startswith(" ") or _ITEM.match(line) for line in paragraph)
+    return continued and _ITEM.match(paragraph[0]) is not None
+
+
 def _items(paragraph: list[str], parameters: frozenset[str]) -> Iterator[str]:
     for line in paragraph:
         item = _ITEM.match(line)
         if item is None:
             yield "   " + _escape(line.strip())
-            continue
-        head, text = item["head"], _escape(item["text"])
-        if parameters.issuperset(head.split(", ")):
-            yield f":param {head}: {text}"
+        elif _names(line, parameters):
+            # Sphinx takes a word before the last for a type.
+            yield f":param {item['head'].replace(', ', ',')}: {_escape(item['text'])}"
         else:
-            yield f"* *{_escape(head)}*: {text}"
+            yield f"* *{_escape(item['head'])}*: {_escape(item['text'])}"
 
 
 def _escape(line: str) -> str:

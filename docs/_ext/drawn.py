@@ -1,12 +1,13 @@
 """The directive ``drawn``: a figure of ``docs/figures`` or of a tutorial, inline, in the colours of the page.
 
-Figures are SVG files, drawn by ``docs/figures/__main__.py`` with the colours of ``docs/figures/style.py``. Inline they take
+Figures are SVG files, drawn by ``python docs/figures`` with the colours of ``docs/figures/style.py``. Inline they take
 the page's light or dark colours from CSS variables, and text for screen readers from ``:alt:``.
 """
 
 import re
 from html import escape
 from pathlib import Path
+from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
@@ -19,7 +20,7 @@ _log = logging.getLogger(__name__)
 class Drawn(Directive):
     required_arguments = 1
     has_content = True
-    option_spec = {"alt": directives.unchanged_required}
+    option_spec: ClassVar = {"alt": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         environment = self.state.document.settings.env
@@ -40,7 +41,7 @@ class Drawn(Directive):
 
 
 def inline_svg(source: str, alt: str, prefix: str) -> str:
-    """An SVG file as an element of a page: names made unique, colours by CSS variables, described for those who listen."""
+    """An SVG file as an element of a page, with unique names and a description."""
     source = source[source.index("<svg") :]
     source = re.sub(r"<metadata>.*?</metadata>\s*", "", source, flags=re.DOTALL)
     source = re.sub(r'\bid="', f'id="{prefix}-', source)

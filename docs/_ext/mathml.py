@@ -34,4 +34,3 @@ def _convert(node: nodes.Element, as_block: bool) -> str:
     except MathError as error:
         _log.warning("formula cannot be converted: %s", error, location=node)
         return escape(source)
-

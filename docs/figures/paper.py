@@ -29,8 +29,8 @@ def normalisations():
     ax.axvline(8, color=SIX, linewidth=1, linestyle=":")
     ax.annotate("the paper's 8 steps", (8.15, 3), color=INK, fontsize=9)
     ax.set_ylim(1e-10, 20)
-    ax.set_xlabel("steps B ← ½B(3I − B²)")
-    ax.set_ylabel("mean of ‖B − I‖")
+    ax.set_xlabel(r"steps $B \leftarrow B\,(3I - B^2)/2$")
+    ax.set_ylabel(r"mean of $\Vert B - I\,\Vert$")
     ax.legend(title="normalised by", alignment="left")
     ax.grid()
     return figure

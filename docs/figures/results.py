@@ -33,9 +33,14 @@ def times():
     machine = gpu["surroundings"]
     title = f"{machine['device']}, torch {machine['torch'].partition('+')[0]}"
     batched = f"batched eigh, value alone (JAX {gpu['versions']['jax']})"
-    solvers = {"auto": solvers["auto"], "paper": solvers["paper"], "jax eigh": (batched, FOUR), "torch eigh": (_EIGH, SIX)}
+    solvers = {
+        "auto": solvers["auto"],
+        "paper": solvers["paper"],
+        "jax eigh": (batched, FOUR),
+        "torch eigh": (_EIGH, SIX),
+    }
     _bars(axes[1], title, solvers, on_gpu)
-    axes[0].set_yticks(range(len(SHAPES)), [f"{batch:,} × {n}²" for batch, n in SHAPES])
+    axes[0].set_yticks(range(len(SHAPES)), [rf"{batch:,} $\times$ {n}²" for batch, n in SHAPES])
     axes[0].invert_yaxis()
     handles = {text.get_label(): text for ax in axes for text in ax.containers}
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2, fontsize=9)
@@ -43,14 +48,16 @@ def times():
 
 
 def _bars(ax, title: str, solvers: dict[str, tuple[str, str]], measured: dict[tuple[str, int, int], float]) -> None:
-    height = 0.8 / len(solvers)
+    height, largest = 0.8 / len(solvers), 0.0
     for place, (name, (label, colour)) in enumerate(solvers.items()):
-        known = [(row, measured[name, *shape]) for row, shape in enumerate(SHAPES) if (name, *shape) in measured]
-        rows = [row + (place - (len(solvers) - 1) / 2) * height for row, _ in known]
-        bars = ax.barh(rows, [value for _, value in known], height * 0.92, color=colour, label=label)
-        ax.bar_label(bars, [f"{value:.2g}" if value < 100 else f"{value:,.0f}" for _, value in known], padding=2, fontsize=8)
+        known = {row: measured[name, *shape] for row, shape in enumerate(SHAPES) if (name, *shape) in measured}
+        rows = [row + (place - (len(solvers) - 1) / 2) * height for row in known]
+        bars = ax.barh(rows, known.values(), height * 0.92, color=colour, label=label)
+        texts = [f"{value:.2g}" if value < 100 else f"{value:,.0f}" for value in known.values()]
+        ax.bar_label(bars, texts, padding=2, fontsize=8)
+        largest = max(largest, *known.values())
     ax.set_xscale("log")
-    ax.set_xlim(0.1, 60000)
+    ax.set_xlim(0.1, 8 * largest)  # with room for the last number
     ax.set_title(title)
     ax.set_xlabel("milliseconds, root and gradient")
     ax.grid(axis="x")

@@ -26,7 +26,8 @@ train_set, test_set = textures(600), textures(600)
 # --- pools
 def network(pool: nn.Module, features: int) -> nn.Module:
     body = [nn.Conv2d(1, 16, 3), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 16, 3)]
-    return nn.Sequential(*body, pool, nn.Flatten(), nn.BatchNorm1d(features), nn.Linear(features, CLASSES))
+    head = [nn.Flatten(), nn.BatchNorm1d(features), nn.Linear(features, CLASSES)]
+    return nn.Sequential(*body, pool, *head)
 
 
 POOLS = {
@@ -65,10 +66,11 @@ final = {name: max(run[-1] for run in runs) for name, runs in curves.items()}
 assert final["root of the covariance"] < 0.5 * final["average"]
 
 # --- figure
-figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3), width_ratios=[1, 1.5])
-tiles = train_set[0][: 2 * CLASSES, 0].view(2, CLASSES, 16, 16)
-left.imshow(tiles.permute(1, 2, 0, 3).reshape(CLASSES * 16, 32).T, cmap="gray")
+figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.2), width_ratios=[1, 3])
+tiles = functional.pad(train_set[0][: 2 * CLASSES, 0], (2, 2, 2, 2), value=torch.inf)  # infinite: left blank
+left.imshow(tiles.view(2, CLASSES, 20, 20).permute(1, 2, 0, 3).reshape(CLASSES * 20, 40), cmap="gray", vmin=-3, vmax=3)
 left.set(title="two of each class", xticks=[], yticks=[])
+left.spines[:].set_visible(False)
 for name, runs in curves.items():
     right.plot(range(1, len(runs[0]) + 1), torch.tensor(runs).mean(0), label=name)
 right.set(xlabel="epoch", ylabel="test error, per cent", ylim=(0, None))

@@ -20,6 +20,7 @@ report: $(READY)
 docs: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python docs/figures build/figures
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto docs build/site
+	$(BIN)/matroot report benchmarks/results/bench-*.json --out $(CURDIR)/build/site/report.html
 	@echo "build/site/index.html"
 
 # Both sessions run, whichever fails: the kernels have one of their own, under Triton's interpreter.

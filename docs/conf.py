@@ -28,7 +28,7 @@ extensions = [
 ]
 exclude_patterns = ["_ext", "figures"]
 
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
 intersphinx_mapping = _mapping(HERE / "references.txt", BUILD / "inventories")

@@ -49,6 +49,9 @@ def test_help_and_no_arguments(capsys):
         (["--show", "a.json", "--page"], "--page one file"),
         (["--show", "a.json", "--pages", "b"], "--show takes result files"),
         (["--show", "missing.json"], "missing.json: No such file"),
+        (["--markdown"], "--markdown takes result files"),
+        (["--markdown", "a.json", "--page"], "--markdown takes result files"),
+        (["--markdown", "missing.json"], "missing.json: No such file"),
     ],
 )
 def test_wrong_calls(arguments, message, requests, capsys):
@@ -96,4 +99,17 @@ def test_show(file, capsys, requests):
     file.write_bytes(file.read_bytes()[:100])
     assert main.main(["compare", "--show", str(file)]) == 2
     assert "not JSON, or cut off" in capsys.readouterr().err
+    assert not requests
+
+
+def test_markdown(file, capsys, requests):
+    """Every preset is a row of the table, and no page is written."""
+    assert main.main(["compare", "--markdown", str(file), str(file)]) == 0
+    out = capsys.readouterr().out
+    assert out.count("### dbn, variant short: resnet18_dbn on cifar10, 3 epochs") == 2
+    rows = [line.split(" | ") for line in out.splitlines() if line.startswith("| ")]
+    assert [row[0] for row in rows] == ["| preset", "| ---", "| baseline", "| default", "| mpa-lya"] * 2
+    assert {len(row) for row in rows} == {8}
+    assert "`matroot compare dbn`, on Example GPU." in out
+    assert not file.with_suffix(".html").exists()
     assert not requests

@@ -40,7 +40,9 @@ def test_version_is_printed_without_torch():
     assert (done.returncode, done.stdout, done.stderr) == (0, "matroot 1.2.3\n", "")
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("bench", "--help"), ("report", "--help"), ("stylize", "--help")])
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("bench", "--help"), ("warmup", "--help"), ("report", "--help"), ("stylize", "--help")]
+)
 def test_help_is_printed_without_torch(arguments):
     done = without_torch(*arguments)
     assert done.returncode == 0, done.stderr
@@ -68,7 +70,7 @@ def test_help_names_the_commands(capsys):
         main.main(["--help"])
     assert stopped.value.code == 0
     out = capsys.readouterr().out
-    for command in ("info", "demo", "bench", "report", "stylize", "train", "compare"):
+    for command in ("info", "warmup", "demo", "bench", "report", "stylize", "train", "compare"):
         assert re.search(rf"^ +{command} +\w", out, re.MULTILINE)
 
 

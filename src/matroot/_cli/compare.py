@@ -13,6 +13,7 @@ from ..train.style.recipe import NAME as STYLE
 USAGE = """usage: matroot compare RECIPE [--presets NAME ...] [--seeds N ...] [--variant NAME] [--out DIR] [OPTIONS]
        matroot compare style [--runs DIR ... --weights-lpips FILE] [OPTIONS]
        matroot compare --show FILE.json ... [--page PAGE.html]
+       matroot compare --markdown FILE.json ...
 
 Trains a recipe with several presets and seeds, and compares them with each other and with the paper. style times
 its transforms, and scores runs that are there.
@@ -53,6 +54,8 @@ def run(arguments: Sequence[str]) -> int:
         return 0 if arguments else 2
     if arguments[0] == "--show":
         return _show(arguments[1:])
+    if arguments[0] == "--markdown":
+        return _print_markdown(arguments[1:])
     if arguments[0].startswith("-"):
         raise CommandError(f"{USAGE}\n\nthe recipe comes first, got {arguments[0]}")
     if arguments[0] == STYLE:
@@ -70,6 +73,16 @@ def _show(arguments: list[str]) -> int:
     from ..train.compare.session import show_files
 
     return show_files([Path(file) for file in files], Path(page[0]) if page else None, _console())
+
+
+def _print_markdown(files: list[str]) -> int:
+    if not files or any(file.startswith("-") for file in files):
+        raise CommandError(f"{USAGE}\n\n--markdown takes result files")
+    from ..train.compare.markdown import section
+    from ..train.compare.results import read
+
+    print("\n\n".join([section(read(Path(file))) for file in files]))
+    return 0
 
 
 def _split(arguments: list[str], flag: str) -> tuple[list[str], list[str], list[str]]:

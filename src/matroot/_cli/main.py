@@ -51,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"matroot {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     commands.add_parser("info", help="versions, devices, and what the default does for common shapes")
+    _describe_warmup(commands.add_parser("warmup", help="compile the kernels for a GPU ahead"))
     commands.add_parser("demo", help="errors and times of every preset next to torch.linalg.eigh, in seconds")
     _describe_bench(commands.add_parser("bench", help="errors and times of every method on this machine, as JSON"))
     report = commands.add_parser("report", help="result files as one page of HTML")
@@ -93,6 +94,38 @@ def _describe_bench(parser: argparse.ArgumentParser) -> None:
         help="folder for the result file; default benchmarks/results",
     )
     parser.add_argument("--fresh", action="store_true", help="start over: discard all that is in the result file")
+
+
+def _describe_warmup(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Compile the kernels of the default method for the GPU at hand, in parallel. Triton keeps them on disk, in "
+        "TRITON_CACHE_DIR or ~/.triton/cache, so that no first call has to. Exit status 1 where there is no GPU or no "
+        "Triton."
+    )
+    parser.add_argument(
+        "--n",
+        nargs="+",
+        type=_positive,
+        default=[16, 32, 64, 128, 256, 512],
+        metavar="N",
+        help="sizes of the matrices; default 16 32 64 128 256 512",
+    )
+    parser.add_argument(
+        "--dtype",
+        nargs="+",
+        choices=("float32", "bfloat16", "float16"),
+        default=["float32"],
+        metavar="NAME",
+        help="of the matrices: float32 (default; also what float64 and complex need), bfloat16, float16",
+    )
+    parser.add_argument("--device", default="cuda", metavar="NAME", help="such as cuda:1; default cuda")
+    parser.add_argument("--jobs", type=_positive, metavar="N", help="processes; as many as cores unless given")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"must be a positive integer, got {text!r}")
+    return int(text)
 
 
 def _describe_stylize(parser: argparse.ArgumentParser) -> None:

@@ -16,9 +16,9 @@ def exact_root(A: Tensor) -> Tensor:
 
 
 class EighRoot(Function):
-    """U f(lambda) U^T by ``torch.linalg.eigh`` and the exact gradient, for symmetric G.
+    """U f(lambda) U^H by ``torch.linalg.eigh`` and the exact gradient, for symmetric (Hermitian) G.
 
-    With s = sqrt(lambda) the gradient is U (M o U^T G U) U^T, where M_ij is 1/(s_i + s_j) for the root
+    With s = sqrt(lambda) the gradient is U (M o U^H G U) U^H, where M_ij is 1/(s_i + s_j) for the root
     and -1/(s_i s_j (s_i + s_j)) for the inverse root.
     """
 
@@ -28,14 +28,14 @@ class EighRoot(Function):
         s = values.sqrt()
         ctx.save_for_backward(s, U)
         ctx.inverse = inverse
-        return (U * (1 / s if inverse else s)[..., None, :]) @ U.mT
+        return (U * (1 / s if inverse else s)[..., None, :]) @ U.mH
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor]:
         s, U = ctx.saved_tensors
         i, j = s[..., :, None], s[..., None, :]
         M = -1 / (i * j * (i + j)) if ctx.inverse else 1 / (i + j)
-        return None, U @ (M * (U.mT @ grads[0] @ U)) @ U.mT
+        return None, U @ (M * (U.mH @ grads[0] @ U)) @ U.mH
 
 
 class EighRoots(Function):

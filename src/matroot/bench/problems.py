@@ -15,17 +15,29 @@ DISTINCT = 1000
 """Matrices of a batch that differ; more are repetitions, which cost the same."""
 
 
-def covariances(batch: int, n: int, samples: int | None = None, seed: int = 0) -> Tensor:
-    """Float64 covariances of standard normal samples, 2n of them unless said otherwise."""
+def normal(*shape: int, seed: int, device: str = "cpu", dtype: torch.dtype = torch.float64) -> Tensor:
+    """Standard normal numbers; those of another kind of device are others."""
+    return torch.randn(*shape, dtype=dtype, device=device, generator=torch.Generator(device).manual_seed(seed))
+
+
+def covariances(
+    batch: int,
+    n: int,
+    samples: int | None = None,
+    seed: int = 0,
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float64,
+) -> Tensor:
+    """Covariances of standard normal samples, 2n of them unless said otherwise; float64 or complex128."""
     samples = 2 * n if samples is None else samples
-    data = torch.randn(batch, n, samples, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    return data @ data.mT / samples
+    data = normal(batch, n, samples, seed=seed, device=device, dtype=dtype)
+    return data @ data.mH / samples
 
 
-def symmetric(batch: int, n: int, seed: int = 1) -> Tensor:
-    """Symmetric normal matrices in float64, as gradients of the output."""
-    G = torch.randn(batch, n, n, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    return 0.5 * (G + G.mT)
+def symmetric(batch: int, n: int, seed: int = 1, device: str = "cpu", dtype: torch.dtype = torch.float64) -> Tensor:
+    """Symmetric normal matrices, as gradients of the output; complex128 ones are Hermitian."""
+    G = normal(batch, n, n, seed=seed, device=device, dtype=dtype)
+    return 0.5 * (G + G.mH)
 
 
 def covariances_and_gradients(batch: int, n: int, distinct: int = DISTINCT) -> tuple[Tensor, Tensor]:
@@ -59,11 +71,10 @@ def spectrum(kind: str, n: int, condition: float) -> Tensor:
     return values
 
 
-def with_spectrum(kind: str, batch: int, n: int, condition: float, seed: int = 0) -> Tensor:
+def with_spectrum(kind: str, batch: int, n: int, condition: float, seed: int = 0, device: str = "cpu") -> Tensor:
     """Float64 matrices of a spectrum in random bases."""
-    random = torch.randn(batch, n, n, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    U = torch.linalg.qr(random)[0]
-    A = (U * spectrum(kind, n, condition)) @ U.mT
+    U = torch.linalg.qr(normal(batch, n, n, seed=seed, device=device))[0]
+    A = (U * spectrum(kind, n, condition).to(device)) @ U.mT
     return 0.5 * (A + A.mT)
 
 
@@ -83,7 +94,18 @@ def value_and_gradient(function: Function, A: Tensor, G: Tensor) -> tuple[Tensor
 def relative_errors(found: Tensor, true: Tensor) -> Tensor:
     """Relative Frobenius distance per matrix, computed in float64."""
     norm = torch.linalg.matrix_norm
-    return norm(found.detach().double() - true.detach()) / norm(true.detach())
+    wide = torch.promote_types(true.dtype, torch.float64)
+    return norm(found.detach().to(wide) - true.detach()) / norm(true.detach())
+
+
+def root_unit(n: int, condition: float | Tensor, eps: float) -> Any:
+    """u (sqrt(n) + sqrt(condition)): what rounding alone costs a root, as a relative error."""
+    return 0.5 * eps * (n**0.5 + condition**0.5)
+
+
+def inverse_unit(n: int, condition: float | Tensor, eps: float) -> Any:
+    """u (sqrt(n) + condition): the same of an inverse root, and of gradients."""
+    return 0.5 * eps * (n**0.5 + condition)
 
 
 def largest_error(found: Tensor, true: Tensor) -> float:

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,11 @@ from ..results import save_program
 from . import __doc__ as description
 from .baselines import versions
 from .measure import BUDGET, QUICK, SHAPES, GpuRun, Result, Shape, measure_all
+from .suites import SUITES
 from .table import show
+
+TABLE = "shapes"
+"""The suite of well-conditioned covariances in many shapes, next to goals and the roofline."""
 
 
 def parse_shapes(text: str) -> tuple[Shape, ...]:
@@ -27,29 +32,55 @@ def parse_shapes(text: str) -> tuple[Shape, ...]:
     return shapes
 
 
-def command_of(quick: bool, shapes: Sequence[Shape] | None, budget: float) -> str:
-    """The command with the options that are not the default."""
-    parts = ["python -m matroot.bench.gpu"]
+def command_of(suite: str, quick: bool, shapes: Sequence[Shape] | None = None, budget: float = BUDGET) -> str:
+    """The command that measures one suite, with the options that are not the default."""
+    parts = [f"python -m matroot.bench.gpu --suites {suite}"]
     parts += ["--quick"] if quick else []
     parts += ["--shapes " + ",".join(f"{batch}x{n}" for batch, n in shapes)] if shapes else []
     parts += [f"--budget {budget:g}"] if budget != BUDGET else []
     return " ".join(parts)
 
 
+def path_of(folder: Path, suite: str) -> Path:
+    """A file for every suite, so that one of them can be measured again alone."""
+    return folder / f"gpu-{'' if suite == TABLE else f'{suite}-'}{device_name()}.json"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m matroot.bench.gpu", description=description)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="folder for the JSON file")
-    parser.add_argument("--quick", action="store_true", help="one shape, to see that everything runs")
-    parser.add_argument("--shapes", type=parse_shapes, help="which ones, as in 16x128,4x256")
-    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds after which nothing optional starts")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="folder for the JSON files")
+    parser.add_argument(
+        "--suites",
+        nargs="+",
+        choices=(TABLE, *SUITES),
+        default=[TABLE, *SUITES],
+        metavar="NAME",
+        help=f"which ones, all unless given: {', '.join((TABLE, *SUITES))}",
+    )
+    parser.add_argument("--quick", action="store_true", help="small cases, to see that everything runs")
+    parser.add_argument("--shapes", type=parse_shapes, help="which ones of the suite 'shapes', as in 16x128,4x256")
+    parser.add_argument(
+        "--budget", type=float, default=BUDGET, help="seconds after which nothing optional of 'shapes' starts"
+    )
     chosen = parser.parse_args(arguments)
     if not torch.cuda.is_available():
         print("there is no CUDA device here", file=sys.stderr)
         return 1
-    path = chosen.out / f"gpu-{device_name()}.json"
+    for name in dict.fromkeys(chosen.suites):
+        path = path_of(chosen.out, name)
+        if name == TABLE:
+            measure_table(path, chosen)
+        else:
+            measure_suite(name, path, chosen.quick)
+        print(f"raw results: {path}")
+    return 0
+
+
+def measure_table(path: Path, chosen: argparse.Namespace) -> None:
+    """Measure, save and show the suite of shapes; what there is also after an interrupt."""
     run = GpuRun(quick=chosen.quick, time_budget=chosen.budget)
-    command = command_of(chosen.quick, chosen.shapes, chosen.budget)
+    command = command_of(TABLE, chosen.quick, chosen.shapes, chosen.budget)
     results: list[Result] = []
 
     def save(found: Sequence[Result]) -> None:
@@ -57,10 +88,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         measure_all(run, chosen.shapes or (QUICK if chosen.quick else SHAPES), results, save)
-    finally:  # also after an interrupt
+    finally:
         show(results, run.roofline)
-        print(f"raw results: {path}")
-    return 0
+
+
+def measure_suite(name: str, path: Path, quick: bool, device: str = "cuda") -> list[Result]:
+    """The same of another suite, saved after every result."""
+    suite, results = SUITES[name], []
+    began = time.perf_counter()
+    try:
+        for result in suite.measure(device, quick):
+            results.append(result)
+            spent = round(time.perf_counter() - began, 1)
+            save_program(path, command_of(name, quick), results, versions=versions(), seconds=spent)
+            print(f"{name}: {result['case']}, {spent:.0f} s", file=sys.stderr, flush=True)
+    finally:
+        print(f"\n{name}: {suite.title}")
+        suite.show(results)
+    return results
 
 
 if __name__ == "__main__":

@@ -46,9 +46,17 @@ def works(A: Tensor, G: Tensor) -> tuple[dict[str, Work], dict[str, str]]:
     if len(A) > MANY:
         del found["torch eigh"]
         notes["torch eigh"] = f"left out above {MANY} matrices: it takes them one by one"
+    libraries, why = library_works(A.detach())
+    return found | libraries, notes | why
+
+
+def library_works(A: Tensor) -> tuple[dict[str, Work], dict[str, str]]:
+    """Decompositions of other libraries, in the memory of ``A``, and why some are missing."""
+    found: dict[str, Work] = {}
+    notes: dict[str, str] = {}
     for name, prepare in zip(LIBRARIES, (_cupy_eigh, _jax_eigh), strict=True):
         try:
-            found[name] = prepare(A.detach())
+            found[name] = prepare(A)
         except ImportError:
             notes[name] = "not installed"
         except Exception as error:
@@ -64,6 +72,8 @@ def _cupy_eigh(A: Tensor) -> Work:
 def _jax_eigh(A: Tensor) -> Work:
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or it takes most of the memory
     jax = import_module("jax")
+    if A.dtype in (torch.float64, torch.complex128):
+        jax.config.update("jax_enable_x64", True)  # or it would compute in float32
     shared = import_module("jax.dlpack").from_dlpack(A)
     decompose = jax.jit(jax.numpy.linalg.eigh)
     return lambda: jax.block_until_ready(decompose(shared))

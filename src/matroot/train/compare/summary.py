@@ -85,6 +85,15 @@ def summarise(comparison: Comparison) -> Summary:
     return Summary(column.measure, column.title, is_papers, tuple(rows))
 
 
+def title(comparison: Comparison) -> str:
+    """Recipe, network and data."""
+    recipe = comparison.recipe
+    return (
+        f"{comparison.name}, variant {comparison.variant}: {recipe['model']} on {recipe['dataset']}, "
+        f"{recipe['epochs']} epochs"
+    )
+
+
 def spread(accuracies: Sequence[float], measure: Measure) -> Spread | None:
     """Mean and standard deviation, in percent, of accuracies or of the errors they leave; None for none."""
     if not accuracies:

@@ -6,16 +6,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from .results import Comparison
-from .summary import cells, heads, notes, summarise
+from .summary import cells, heads, notes, summarise, title
 
 
 def show(comparison: Comparison, console: Console) -> None:
     """Print the rows and what has to be said beside them."""
     summary = summarise(comparison)
-    recipe = comparison.recipe
-    title = f"{comparison.name}, variant {comparison.variant}: {recipe['model']} on {recipe['dataset']}"
-    title += f", {recipe['epochs']} epochs"
-    table = Table(box=SIMPLE_HEAD, title=escape(title), title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(
+        box=SIMPLE_HEAD, title=escape(title(comparison)), title_justify="left", pad_edge=False, padding=(0, 1, 0, 0)
+    )
     for k, head in enumerate(heads(summary)):
         # On two lines it all fits into 80 columns.
         table.add_column(head.replace(" ", "\n", 1), justify="right" if k else "left", no_wrap=True)

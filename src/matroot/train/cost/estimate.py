@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._terminal import CommandError
+from ..markdown import table
 from .jobs import JOBS, PRESETS, Job
 
 FORMAT = "matroot-steps 1"
@@ -90,7 +91,7 @@ def steps_table(steps: Sequence[Step]) -> str:
     for s in steps:
         graph = "-" if s.graph is None else f"{s.graph:.1f}"
         rows.append((s.model, str(s.batch), s.preset, f"{s.eager:.1f}", graph, f"{1000 * s.batch / s.eager:,.0f}"))
-    return _markdown(("network", "batch", "preset", "eager, ms", "graph, ms", "examples/s, eager"), rows)
+    return table(("network", "batch", "preset", "eager, ms", "graph, ms", "examples/s, eager"), rows)
 
 
 def estimates_table(found: Sequence[Estimate], price: float) -> str:
@@ -103,12 +104,8 @@ def estimates_table(found: Sequence[Estimate], price: float) -> str:
         hours = tuple(_hours(h) for h in (e.hours, e.gpu_hours))
         cost = f"${e.gpu_hours * price:,.{0 if e.gpu_hours * price >= 10 else 2}f}"
         rows.append((name, e.job.settings.model, e.preset, steps, str(e.gpus), f"{e.step_ms:.1f}", *hours, cost))
-    return _markdown(head, rows)
+    return table(head, rows)
 
 
 def _hours(hours: float) -> str:
     return f"{hours:,.{0 if hours >= 100 else 1 if hours >= 1 else 2}f}"
-
-
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))

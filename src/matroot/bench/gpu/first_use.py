@@ -1,0 +1,58 @@
+"""First use: seconds until the first result of a process, without and with compiled kernels on disk."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ..._timer import one_line
+
+Result = dict[str, Any]
+
+SIZES = {64: 3.0, 128: 5.0, 256: 8.0}
+"""Goals for the first call, in seconds."""
+LIMIT = 120.0
+"""Seconds after which a process is ended."""
+
+
+def measure(device: str, quick: bool) -> Iterator[Result]:
+    """For each size a process with an empty cache, then one that finds what the first compiled.
+
+    Sizes run at the same time: compiling takes one core each.
+    """
+    with ThreadPoolExecutor(len(SIZES)) as pool:
+        yield from pool.map(partial(measure_size, device=device), (4,) if quick else SIZES)
+
+
+def measure_size(n: int, device: str) -> Result:
+    """Seconds of the first and second call and of the whole ``process``, with an ``empty`` and a ``filled`` cache."""
+    result: Result = {"case": f"1 x {n}", "n": n, "goal_seconds": SIZES.get(n), "seconds": {}, "notes": {}}
+    with TemporaryDirectory() as folder:
+        for cache in ("empty", "filled"):
+            try:
+                result["seconds"][cache] = _first_call(n, device, folder)
+            except Exception as error:
+                result["notes"][cache] = one_line(error)
+    return result
+
+
+def _first_call(n: int, device: str, folder: str) -> dict[str, float]:
+    command = [sys.executable, "-m", "matroot.bench.gpu.first_call", str(n), device]
+    environment = os.environ | {"TRITON_CACHE_DIR": folder, "PYTHONPATH": os.pathsep.join(_paths())}
+    start = time.perf_counter()
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT)
+    found = {"process": time.perf_counter() - start}
+    if ended.returncode:
+        raise RuntimeError(f"exit status {ended.returncode}: {ended.stderr[-150:]}")
+    return {name: round(spent, 4) for name, spent in (found | json.loads(ended.stdout)).items()}
+
+
+def _paths() -> Sequence[str]:
+    """Where this process found the package and what it needs."""
+    return [path for path in sys.path if path]

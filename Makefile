@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo report test lint format clean
+.PHONY: demo report docs test lint format clean
 
 demo: $(READY)
 	@$(BIN)/matroot demo
@@ -15,6 +15,13 @@ demo: $(READY)
 # The page of the committed results.
 report: $(READY)
 	$(BIN)/matroot report benchmarks/results/bench-*.json --out docs/report.html
+
+# The site, in build/site: figures first, tutorials among them, those that have changed. Needs no network.
+docs: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python docs/figures build/figures
+	$(BIN)/python -m sphinx -W --keep-going -q -j auto docs build/site
+	$(BIN)/matroot report benchmarks/results/bench-*.json --out $(CURDIR)/build/site/report.html
+	@echo "build/site/index.html"
 
 # Both sessions run, whichever fails: the kernels have one of their own, under Triton's interpreter.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q -rs

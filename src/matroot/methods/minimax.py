@@ -140,6 +140,19 @@ def kernel_schedules() -> tuple[tuple[tuple[float, ...], ...], ...]:
     return tuple(tuple(tuple(q) for q in (*steps, _TAYLOR)) for steps in padded)
 
 
+def polar_factor(K: Tensor) -> Tensor:
+    """The U of K = U H with orthonormal columns and H positive semidefinite, for real float64 K (*, m, n), m >= n.
+
+    Products alone, K <- K q(K^T K) with the longest schedule. Singular values below 1e-8 of the largest are not
+    brought to one, and zero stays zero.
+    """
+    bound = torch_ops.largest_eigenvalue_bound(torch_ops.product(K.mT, K))
+    U = K / torch.where(bound > 0, 1.02 * bound, 1).sqrt()
+    for q in schedules_for(K.dtype)[-1].steps:
+        U = torch_ops.product(U, _polynomial_of_product(q, U.mT, U))
+    return U
+
+
 def _first_for(schedules: Sequence[Schedule], condition: float) -> Steps:
     return next((schedule.steps for schedule in schedules if schedule.condition >= condition), schedules[-1].steps)
 

@@ -42,10 +42,10 @@ def frechet_distance_of_samples(x1: Tensor, x2: Tensor) -> Tensor:
 
     x1: (*, N1, d), x2: (*, N2, d), real floating point; covariances are divided by N - 1, as in ``torch.cov``.
 
-    Returns (*,), as :func:`frechet_distance` does. With centred samples X the last term is that of the singular values of
-    X1 X2^T, and where N1 N2 <= d^2 they are computed from it, with a gradient that is exact for any rank. For more
-    samples they are those of X1 C2^(1/2), X1 being the smaller set: one root. From 3d samples each on covariances are
-    smaller than either set.
+    Returns (*,), as :func:`frechet_distance` does. With centred samples X the last term is that of the singular values
+    of X1 X2^T, and where N1 N2 <= d^2 they are computed from it, with a gradient that is exact for any rank. For more
+    samples they are those of X1 C2^(1/2), X1 being the smaller set: one root. Above 3d samples each it takes the
+    covariances of both. On CUDA it can be differentiated once.
     """
     for name, x in (("x1", x1), ("x2", x2)):
         _require_real(name, x)

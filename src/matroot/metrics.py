@@ -5,7 +5,6 @@ from functools import reduce
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
 from ._api import sqrtm
 from .backends import torch_ops
@@ -45,7 +44,7 @@ def frechet_distance_of_samples(x1: Tensor, x2: Tensor) -> Tensor:
     Returns (*,), as :func:`frechet_distance` does. With centred samples X the last term is that of the singular values
     of X1 X2^T, and where N1 N2 <= d^2 they are computed from it, with a gradient that is exact for any rank. For more
     samples they are those of X1 C2^(1/2), X1 being the smaller set: one root. Above 3d samples each it takes the
-    covariances of both. On CUDA it can be differentiated once.
+    covariances of both.
     """
     for name, x in (("x1", x1), ("x2", x2)):
         _require_real(name, x)
@@ -117,7 +116,7 @@ def _trace_norm(K: Tensor) -> Tensor:
 
 
 class _PolarTraceNorm(Function):
-    """tr U^T K for K = U H, whose derivative with respect to K is U; to be differentiated once."""
+    """tr U^T K for K = U H, whose derivative with respect to K is U; and U."""
 
     generate_vmap_rule = True
 
@@ -131,12 +130,14 @@ class _PolarTraceNorm(Function):
     @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.mark_non_differentiable(output[1])
-        ctx.save_for_backward(output[1])
+        ctx.save_for_backward(*inputs, output[1])
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, upstream, _):
-        (U,) = ctx.saved_tensors
+        K, U = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a second derivative may follow: that of U by its decomposition
+            left, _, right = torch.linalg.svd(K, full_matrices=False)
+            U = left @ right
         return upstream[..., None, None] * U
 
 

@@ -82,18 +82,12 @@ class Minimax(Method):
                 # theta may exceed lambda_max by as much, if half of the eigenvalues are zero.
                 excess = (0.5 + 0.5 * A.shape[-1] ** 0.5) ** 0.5
                 steps = _first_for(schedules, excess * self.condition)
-        shifted = shift is not None and not (is_host_readable(shift) and not shift.any())
-        Z = _polynomial(steps[0], X, square)
-        Y = torch_ops.product(X, Z) if len(steps) > 1 or output != "invsqrt" else X
-        del X, square  # memory for the steps
-        for number, q in enumerate(steps[1:], start=2):
-            T = _polynomial_of_product(q, Z, Y)
-            last = number == len(steps)
-            # Y and Z need not be symmetrised.
-            Y = torch_ops.product(Y, T) if not last or output != "invsqrt" else Y
-            Z = torch_ops.product(T, Z) if not last or output != "sqrt" or shifted else Z
-            del T
-        if shifted and output != "invsqrt":
+        if shift is not None and is_host_readable(shift) and not shift.any():
+            shift = None
+        start = [X, square]
+        del X, square
+        Y, Z = _iterate(start, steps, output != "invsqrt", output != "sqrt" or shift is not None)
+        if shift is not None and output != "invsqrt":
             Y = torch.addcmul(Y, shift, Z, value=-1)
         scales = select(output, torch.sqrt(theta), torch.rsqrt(theta))
         return tuple(scale * root for scale, root in zip(scales, select(output, Y, Z), strict=True))
@@ -211,6 +205,26 @@ def _steps_by_matrix(condition: Tensor, schedules: Sequence[Schedule]) -> list[t
 
 # 1/s around s = 1 through the fourth power of 1 - s^2, in powers of s^2.
 _TAYLOR = [315 / 128, -105 / 32, 189 / 64, -45 / 32, 35 / 128]
+
+
+def _iterate(start: list[Tensor], steps: Steps, needs_root: bool, needs_inverse: bool) -> tuple[Tensor, Tensor]:
+    """Root and inverse root of X from ``start`` = [X, X^2], which it empties: memory for the steps.
+
+    One that is not needed lacks the last step.
+    """
+    X, square = start
+    start.clear()
+    Z = _polynomial(steps[0], X, square)
+    Y = torch_ops.product(X, Z) if len(steps) > 1 or needs_root else X
+    del X, square
+    for number, q in enumerate(steps[1:], start=2):
+        T = _polynomial_of_product(q, Z, Y)
+        last = number == len(steps)
+        # Y and Z need not be symmetrised.
+        Y = torch_ops.product(Y, T) if not last or needs_root else Y
+        Z = torch_ops.product(T, Z) if not last or needs_inverse else Z
+        del T
+    return Y, Z
 
 
 def _polynomial_of_product(q: Sequence, Z: Tensor, Y: Tensor) -> Tensor:

@@ -23,10 +23,10 @@ class Counted(Compiled):
     """Compiled code that counts the equations it solves."""
 
     def __init__(self):
-        self.solves = 0
+        self.equations = 0
 
     def solve(self, *arguments):
-        self.solves += 1
+        self.equations += 1
         return super().solve(*arguments)
 
 
@@ -71,7 +71,7 @@ def test_rounds(kappa, rounds):
     """Each round leaves eps(float32) kappa^(1/2 to 1) of the error; no more are taken than that needs."""
     inner = Counted()
     Refined(inner).roots(known("log", kappa)[0], 0.0, Minimax(), "both")
-    assert inner.solves <= rounds
+    assert inner.equations <= rounds
 
 
 def test_every_matrix_for_itself():

@@ -101,7 +101,8 @@ def context_of(A: Tensor) -> CallContext:
     elif forward_mode():
         restriction = "not in forward mode"
     reduced = A.is_cpu and torch_ops.reduced_precision(A)
-    captured = A.is_cuda and not traced and torch.cuda.is_current_stream_capturing()
+    wide = A.dtype in (torch.float64, torch.complex128)  # others never read values
+    captured = wide and A.is_cuda and not traced and torch.cuda.is_current_stream_capturing()
     return CallContext(A.device, A.dtype, A.shape, restriction, traced, reduced, captured)
 
 

@@ -37,7 +37,7 @@ class Refined(CompositeBackend):
     """``Minimax`` with ``Smith`` in float64.
 
     Reads on the host whether another round is needed. Matrices that float32 knows too little about, from condition
-    1e6 to 1e7 on, are deferred, and so are those without a root.
+    1e7 or so on, are deferred, and so are those without a root. On the CPU it is slower than compiled float64.
     """
 
     name = "refined"

@@ -43,7 +43,10 @@ def test_a_name_is_the_default_object(name):
         ((4, 161, 161), torch.float32, "minimax/smith"),
         ((100, 64, 64), torch.float32, "minimax/smith"),
         ((2, 50, 64, 64), torch.float64, "minimax/smith"),
-        ((100, 64, 64), torch.complex64, "eigen/exact"),
+        ((100, 64, 64), torch.complex64, "minimax/smith"),
+        ((100, 65, 65), torch.complex64, "eigen/exact"),
+        ((32, 32), torch.complex128, "minimax/smith"),
+        ((33, 33), torch.complex128, "eigen/exact"),
         ((100, 64, 64), torch.bfloat16, "minimax/smith"),
         ((100, 8, 8), torch.float32, "minimax/smith"),
         ((100, 257, 257), torch.float32, "eigen/exact"),
@@ -140,16 +143,28 @@ def test_a_named_method_gets_kernels_on_a_gpu(monkeypatch):
     monkeypatch.setattr(minimax, "unavailable_reason", lambda device: None)
     for shape, dtype, expected in (
         ((3, 64, 64), torch.float32, (matroot.Smith(), "triton")),
-        ((3, 64, 64), torch.float64, (matroot.Krylov(), "torch")),
-        ((3, 2000, 2000), torch.float32, (matroot.Krylov(), "torch")),
+        ((3, 64, 64), torch.float64, (matroot.Smith(), "refined")),
+        ((3, 64, 64), torch.complex64, (matroot.Smith(), "embedded")),
+        ((3, 64, 64), torch.complex128, (matroot.Smith(), "embedded")),
+        ((3, 2000, 2000), torch.complex128, (matroot.Krylov(), "torch")),
     ):
-        context = CallContext(torch.device("cuda", 0), dtype, torch.Size(shape), None, False, False)
-        plan = _dispatch._plan(context, "minimax", None, "auto")
-        assert (plan.gradient, plan.backend) == expected
+        context = CallContext(torch.device("cuda", 0), dtype, torch.Size(shape))
+        for method in ("minimax", "auto"):
+            plan = _dispatch._plan(context, method, None, "auto")
+            assert (plan.method, plan.gradient, plan.backend) == (matroot.Minimax(), *expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_a_cuda_graph_asks_nothing(dtype, monkeypatch):
+    """Float64 takes ordinary operations where the host cannot be asked whether refinement converged."""
+    monkeypatch.setattr(minimax, "unavailable_reason", lambda device: None)
+    context = CallContext(torch.device("cuda", 0), dtype, torch.Size((3, 64, 64)), captured=True)
+    plan = _dispatch._plan(context, "auto", None, "auto")
+    assert (plan.gradient, plan.backend) == (matroot.Krylov(), "torch")
 
 
 def test_unknown_backend():
-    with pytest.raises(ValueError, match="valid names are auto, triton, compiled, lapack, torch"):
+    with pytest.raises(ValueError, match="valid names are auto, triton, compiled, lapack, refined, embedded, torch"):
         matroot.sqrtm(A, backend="cuda")
 
 

@@ -8,6 +8,7 @@ import scipy.linalg
 import torch
 from hypothesis import given, settings
 
+from matroot import count_operations, metrics
 from matroot.metrics import frechet_distance, frechet_distance_of_samples
 
 from .matrices import orthogonal, random_like, wishart, with_eigenvalues
@@ -260,3 +261,29 @@ def test_refuses():
         frechet_distance_of_samples(mu, torch.zeros(2, 4))
     with pytest.raises(TypeError, match="x1 must be real floating point"):
         frechet_distance_of_samples(mu.long(), mu)
+
+
+@pytest.mark.parametrize("shape", [(9, 5), (5, 9), (2, 6, 6)])
+def test_trace_norm_by_products(shape):
+    """What a GPU computes: the same value and gradient as by singular values."""
+    K = torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(4)).requires_grad_()
+    by_products, by_values = metrics._PolarTraceNorm.apply(K)[0], torch.linalg.svdvals(K).sum(-1)
+    torch.testing.assert_close(by_products, by_values)
+    weights = torch.arange(1.0, 1 + by_values.numel(), dtype=torch.float64).view_as(by_values)
+    gradients = [
+        torch.autograd.grad((value * weights).sum(), K, create_graph=True)[0] for value in (by_products, by_values)
+    ]
+    torch.testing.assert_close(*gradients)
+    second = [torch.autograd.grad((gradient * K.detach() ** 2).sum(), K)[0] for gradient in gradients]
+    torch.testing.assert_close(*second)
+
+
+def test_samples_take_one_root():
+    """More samples than features, but not three times as many: one decomposition."""
+    x1, x2 = (random_like(wishart(n)[:, :8]) for n in (20, 16))
+    with count_operations() as counts:
+        found = frechet_distance_of_samples(x1, x2)
+    assert counts.decompositions == 1
+    (mu1, X1), (mu2, X2) = (metrics._scaled_deviations(x) for x in (x1, x2))
+    expected = frechet_distance(mu1, X1.mT @ X1, mu2, X2.mT @ X2)
+    assert found.item() == pytest.approx(expected.item(), rel=1e-12)

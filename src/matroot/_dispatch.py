@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
+import torch
 from torch import Tensor
 
 from ._inputs import require_matrices
@@ -10,6 +11,8 @@ from ._registry import choose_gradient, choose_method
 from ._tracing import compiling, exporting, forward_mode, is_plain_eager, transforming
 from .backends import torch_ops
 from .backends._base import Backend, CallContext, FusedBackend
+from .backends.composite.embedded import Embedded
+from .backends.composite.refined import Refined
 from .backends.cpu.compiled import Compiled
 from .backends.cpu.lapack import Lapack
 from .backends.torch_ops import TorchOps
@@ -17,7 +20,11 @@ from .backends.triton.backend import Triton
 from .gradients import Exact, Gradient, Krylov, Smith
 from .methods import Eigen, Method, Minimax
 
-BACKENDS: dict[str, Backend] = {backend.name: backend for backend in (Triton(), Compiled(), Lapack(), TorchOps())}
+_KERNELS = (Triton(), Compiled())
+_REFINED = Refined(*_KERNELS)
+BACKENDS: dict[str, Backend] = {
+    backend.name: backend for backend in (*_KERNELS, Lapack(), _REFINED, Embedded(*_KERNELS, _REFINED), TorchOps())
+}
 """Fastest first; the last one takes every call."""
 
 
@@ -46,8 +53,10 @@ def choose(
     ============================  =====================  ======================
     CPU, real                     n <= 160, or n <= 256  ``Minimax``, ``Smith``
                                   and four matrices
+    CPU, complex64, complex128    n <= 64, n <= 32       ``Minimax``, ``Smith``
     CPU, otherwise                any                    ``Eigen``, ``Exact``
-    CUDA, real float32 and half   n <= 1024              ``Minimax``, ``Smith``
+    CUDA, real                    n <= 1024              ``Minimax``, ``Smith``
+    CUDA, complex                 n <= 512               ``Minimax``, ``Smith``
     other devices, CUDA otherwise any                    ``Minimax``, ``Krylov``
     ============================  =====================  ======================
 
@@ -65,6 +74,9 @@ def choose(
     ``compiled``  compiled code on the CPU: ``Minimax`` with ``Krylov`` or ``Smith``, real
     ``triton``    kernels on NVIDIA GPUs, float32 and half types: ``Minimax`` with ``Smith`` up to n = 1024, ``Taylor``,
                   ``Pade`` and ``NewtonSchulz`` with ``Lyapunov`` up to n = 64
+    ``refined``   ``Minimax`` with ``Smith`` in float64, from float32 ones of ``triton`` or ``compiled``; asks the host
+                  whether they converged, so not in a CUDA graph
+    ``embedded``  the same for complex matrices, as real ones of twice the size
     ============  =================================================================================================
 
     >>> print(matroot.choose(torch.eye(64).expand(100, 64, 64)))
@@ -89,7 +101,9 @@ def context_of(A: Tensor) -> CallContext:
     elif forward_mode():
         restriction = "not in forward mode"
     reduced = A.is_cpu and torch_ops.reduced_precision(A)
-    return CallContext(A.device, A.dtype, A.shape, restriction, traced, reduced)
+    wide = A.dtype in (torch.float64, torch.complex128)  # others never read values
+    captured = wide and A.is_cuda and not traced and torch.cuda.is_current_stream_capturing()
+    return CallContext(A.device, A.dtype, A.shape, restriction, traced, reduced, captured)
 
 
 def _plan(context: CallContext, method: str | Method, gradient: str | Gradient | None, backend: str) -> Plan:
@@ -135,16 +149,26 @@ def _auto(context: CallContext, backend: str) -> tuple[Method, Gradient, str]:
     if backend == "lapack":
         return Eigen(), Exact(), "what the backend is for"
     on_cpu = context.device.type == "cpu"
-    fused = "compiled" if on_cpu else "triton"
-    supported = backend in ("auto", fused) and BACKENDS[fused].why_unsupported(context, Minimax(), Smith()) is None
+    names = BACKENDS if backend == "auto" else (backend,)
+    supported = any(
+        isinstance(BACKENDS[name], FusedBackend) and BACKENDS[name].why_unsupported(context, Minimax(), Smith()) is None
+        for name in names
+    )
     if supported and not on_cpu:
         return Minimax(), Smith(), "there are kernels for it"
     if not on_cpu:
         return Minimax(), Krylov(), f"products suit {context.device.type}, where decompositions wait for the host"
-    if backend == "compiled":
+    if backend in ("compiled", "refined", "embedded"):
         return Minimax(), Smith(), "what the backend is for"
     if not supported:
         return Eigen(), Exact(), "there is no compiled code for this call"
-    if context.n > (160 if context.few else 256):
+    if context.n > _largest_minimax_on_cpu(context):
         return Eigen(), Exact(), f"decompositions are faster at size {context.n}"
     return Minimax(), Smith(), "compiled products are faster"
+
+
+def _largest_minimax_on_cpu(context: CallContext) -> int:
+    """The size up to which compiled products are faster than a decomposition."""
+    if context.dtype.is_complex:
+        return 64 if context.dtype == torch.complex64 else 32
+    return 160 if context.few else 256

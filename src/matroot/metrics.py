@@ -4,9 +4,11 @@ from functools import reduce
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
 
 from ._api import sqrtm
 from .backends import torch_ops
+from .methods.minimax import polar_factor
 
 
 def frechet_distance(mu1: Tensor, cov1: Tensor, mu2: Tensor, cov2: Tensor) -> Tensor:
@@ -39,19 +41,24 @@ def frechet_distance_of_samples(x1: Tensor, x2: Tensor) -> Tensor:
 
     x1: (*, N1, d), x2: (*, N2, d), real floating point; covariances are divided by N - 1, as in ``torch.cov``.
 
-    Returns (*,), as :func:`frechet_distance` does. Where N1 N2 <= d^2 neither covariances nor roots are made: with
-    centred samples X the last term is that of the singular values of X1 X2^T, and the gradient is exact for any rank.
+    Returns (*,), as :func:`frechet_distance` does. With centred samples X the last term is that of the singular values
+    of X1 X2^T, and where N1 N2 <= d^2 they are computed from it, with a gradient that is exact for any rank. For more
+    samples they are those of X1 C2^(1/2), X1 being the smaller set: one root. Above 3d samples each it takes the
+    covariances of both.
     """
     for name, x in (("x1", x1), ("x2", x2)):
         _require_real(name, x)
         if x.ndim < 2 or x.shape[-1] != x1.shape[-1]:
             raise ValueError(f"{name} must have shape (*, N, {x1.shape[-1]}) to go with x1, got {tuple(x.shape)}")
-    (mu1, X1), (mu2, X2) = (_scaled_deviations(x.double()) for x in (x1, x2))
-    if x1.shape[-2] * x2.shape[-2] > x1.shape[-1] ** 2:
+    d = x1.shape[-1]
+    few, many = sorted((x1, x2), key=lambda x: x.shape[-2])
+    (mu1, X1), (mu2, X2) = (_scaled_deviations(x.double()) for x in (few, many))
+    if few.shape[-2] > 3 * d:
         distance = frechet_distance(mu1, X1.mT @ X1, mu2, X2.mT @ X2)
     else:
         spread = X1.square().sum((-2, -1)) + X2.square().sum((-2, -1))
-        distance = _distance((mu1 - mu2).square().sum(-1) + spread, X1 @ X2.mT)
+        K = X1 @ (X2.mT if few.shape[-2] * many.shape[-2] <= d**2 else _root(X2.mT @ X2))
+        distance = _distance((mu1 - mu2).square().sum(-1) + spread, K)
     return distance.to(_result_dtype(x1, x2))
 
 
@@ -102,8 +109,36 @@ def _root(cov: Tensor) -> Tensor:
 def _trace_norm(K: Tensor) -> Tensor:
     """The sum of singular values, tr (K K^T)^(1/2) without squaring: its gradient is bounded, also at K = 0."""
     finite = _finite(K)
-    total = torch.linalg.svdvals(torch.where(finite, K, 0)).sum(-1)
+    usable = torch.where(finite, K, 0)
+    # Singular values are a long sequence of small operations, which a GPU is slow at; a polar factor is products.
+    total = _PolarTraceNorm.apply(usable)[0] if K.is_cuda else torch.linalg.svdvals(usable).sum(-1)
     return torch.where(finite[..., 0, 0], total, torch.nan)
+
+
+class _PolarTraceNorm(Function):
+    """tr U^T K for K = U H, whose derivative with respect to K is U; and U."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(K):
+        tall = K if K.shape[-2] >= K.shape[-1] else K.mT
+        U = polar_factor(tall)
+        U = U if tall is K else U.mT
+        return (U * K).sum((-2, -1)), U
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(*inputs, output[1])
+
+    @staticmethod
+    def backward(ctx, upstream, _):
+        K, U = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a second derivative may follow: that of U by its decomposition
+            left, _, right = torch.linalg.svd(K, full_matrices=False)
+            U = left @ right
+        return upstream[..., None, None] * U
 
 
 def _finite(M: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ import torch
 
 import matroot
 from matroot import Krylov, Minimax, NewtonSchulz
+from matroot.bench.memory import extra_memory
 from matroot.methods import minimax
 
 from ..installation import needs_compiled_code
@@ -18,6 +19,7 @@ from ..matrices import (
     exact_gradient,
     exact_inverse_root,
     exact_root,
+    orthogonal,
     spectrum,
     wishart,
     with_eigenvalues,
@@ -168,6 +170,51 @@ def test_rank_deficient(n, rank, inverse):
     assert (torch.linalg.matrix_norm(R.detach(), 2) * scale).max() < 1e5
     # S R = I on the range of A.
     assert error((S @ R @ A).detach(), A.double()) < 0.02
+
+
+@pytest.mark.parametrize(("n", "rank"), [(16, 4), (64, 10), (64, 60), (256, 40)])
+def test_the_shift_does_not_show_in_the_root(n, rank):
+    """What is left is the root of rounding in A, about sqrt(eps) = 3e-4: the shift alone would be 2 sqrt(eps) and more
+    for every eigenvalue that is zero."""
+    A = wishart(4, n, samples=rank, dtype=torch.float32)
+    S = matroot.sqrtm(A, "minimax", backend="torch")
+    assert error(S, exact_root(A)) < 1.3 * torch.finfo(torch.float32).eps ** 0.5
+
+
+def test_a_shifted_eigenvalue_has_its_formula():
+    """lambda/sqrt(lambda + sigma), which is below sqrt(lambda) by at most 0.3 sqrt(sigma); others are not touched."""
+    eps = torch.finfo(torch.float64).eps
+    values = torch.tensor([1.0, 0.5, 0.0, 3 * eps], dtype=torch.float64)
+    A = torch.diag(values)
+    theta = minimax._scale(A, A @ A)[0, 0]
+    sigma = 4 * eps * theta
+    S = matroot.sqrtm(A, "minimax", backend="torch").diagonal()
+    torch.testing.assert_close(S, values / (values + sigma).sqrt(), rtol=0, atol=0.01 * eps**0.5)
+    assert (values.sqrt() - S).max() < 0.3 * sigma**0.5
+    regular = torch.diag(torch.tensor([1.0, 0.5, 0.25, 0.1], dtype=torch.float64))
+    torch.testing.assert_close(
+        matroot.sqrtm(regular, "minimax", backend="torch"), regular.sqrt(), rtol=0, atol=20 * eps
+    )
+
+
+@pytest.mark.parametrize(("gradient", "most"), [("krylov", 8), ("smith", 6)])
+@pytest.mark.parametrize("function", [matroot.sqrtm, matroot.invsqrtm])
+def test_memory(function, gradient, most):
+    """Batches of matrices beyond input, value, what is saved, and gradient."""
+    A = wishart(16, 32, dtype=torch.float32)
+    extra = extra_memory(lambda X: function(X, "minimax", gradient=gradient, backend="torch"), A, torch.ones_like(A))
+    assert extra < (most + 0.3) * A.nbytes  # numbers per matrix, and identities, are small beside
+
+
+@pytest.mark.parametrize(("m", "n"), [(40, 20), (12, 12)])
+def test_polar_factor(m, n):
+    """Singular values above 1e-8 become one; eps over the smallest is what rounding K may turn."""
+    generator = torch.Generator().manual_seed(0)
+    U = torch.linalg.qr(torch.randn(m, n, dtype=torch.float64, generator=generator))[0]
+    V, s = orthogonal(n, 1), torch.logspace(0, -6, n, dtype=torch.float64)
+    eps = torch.finfo(torch.float64).eps
+    torch.testing.assert_close(minimax.polar_factor((U * s) @ V.mT), U @ V.mT, rtol=0, atol=10 * eps * 1e6)
+    assert not minimax.polar_factor(torch.zeros(m, n, dtype=torch.float64)).any()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -5,6 +5,8 @@ evaluation, restoring, and the solution of the gradient's Lyapunov equation. Sec
 derivatives inside a batching transform, are those of ordinary operations on the roots.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 from torch.autograd import Function
@@ -51,20 +53,30 @@ def _differentiable(
     A: Tensor, ridge: float, backend: FusedBackend, method: Method, gradient: Gradient, output: Output
 ) -> Evaluation:
     computed = "both" if isinstance(gradient, ImplicitGradient) and gradient.needs_both else output
-    outputs = _FusedRoots.apply(A, ridge, backend, method, gradient, computed)
+    outputs = _FusedRoots.apply(A, _Call(ridge, backend, method, gradient, computed))
     kinds = is_inverse(computed)
     roots = tuple([outputs[kinds.index(inverse)] for inverse in is_inverse(output)])
     return Evaluation(roots, deferred=outputs[-1] if len(outputs) > len(kinds) else None)
+
+
+class _Call(NamedTuple):
+    """What a call is besides its matrices; one argument, since autograd looks at each."""
+
+    ridge: float
+    backend: FusedBackend
+    method: Method
+    gradient: Gradient
+    output: Output
 
 
 class _FusedRoots(Function):
     """(A) -> the roots; for spectral methods then eigenvalues, eigenvectors and which matrices are deferred."""
 
     @staticmethod
-    def forward(ctx, A, ridge, backend, method, gradient, output):
-        ctx.ridge, ctx.backend, ctx.gradient, ctx.output, ctx.dtype = ridge, backend, gradient, output, A.dtype
+    def forward(ctx, A, call):
+        ctx.call, ctx.dtype = call, A.dtype
         ctx.set_materialize_grads(False)
-        found = _evaluate(A, ridge, backend, method, output)
+        found = _evaluate(A, call.ridge, call.backend, call.method, call.output)
         saved = (*found.roots, *found.spectrum)
         ctx.save_for_backward(*saved)
         if found.deferred is None:
@@ -74,22 +86,21 @@ class _FusedRoots(Function):
 
     @staticmethod
     def backward(ctx, *cotangents):
-        saved = ctx.saved_tensors
-        cotangents = cotangents[: len(is_inverse(ctx.output))]
+        saved, (ridge, backend, _, gradient, output) = ctx.saved_tensors, ctx.call
+        cotangents = cotangents[: len(is_inverse(output))]
         used = [G for G in cotangents if G is not None]
         if not used:
-            return None, None, None, None, None, None
+            return None, None
         if torch.is_grad_enabled() or not (compiling() or all(map(is_plain_eager, used))):
             with autocast_disabled(saved[0]):
-                X = _solve_by_torch_ops(saved, cotangents, ctx.gradient, ctx.output)
-                X = torch_ops.add_ridge_term(X, ctx.ridge)
+                X = torch_ops.add_ridge_term(_solve_by_torch_ops(saved, cotangents, gradient, output), ridge)
         elif compiling():
-            X = smith_solve(*saved, *cotangents, ctx.ridge)
-        elif ctx.backend.solves(ctx.gradient):
-            X = ctx.backend.solve(saved, cotangents, ctx.ridge, ctx.gradient, ctx.output)
+            X = smith_solve(*saved, *cotangents, ridge)
+        elif backend.solves(gradient):
+            X = backend.solve(saved, cotangents, ridge, gradient, output)
         else:
-            X = _solve_in_chunks(saved, cotangents, ctx.ridge, ctx.gradient, ctx.output)
-        return X if X.dtype == ctx.dtype else X.to(ctx.dtype), None, None, None, None, None
+            X = _solve_in_chunks(saved, cotangents, ridge, gradient, output)
+        return X if X.dtype == ctx.dtype else X.to(ctx.dtype), None
 
 
 def _solve_in_chunks(saved, cotangents, ridge: float, gradient: Gradient, output: Output) -> Tensor:

@@ -103,11 +103,12 @@ class _Roots(Function):
     @staticmethod
     def backward(ctx, *cotangents):
         scale, *outputs = ctx.saved_tensors
+        used = cotangents[: _count(ctx.output)]
+        if all(g is None for g in used):
+            return None, None, None, None, None
         with autocast_disabled(outputs[0]):
-            cotangents = [None if g is None else torch_ops.hermitian(g) for g in cotangents[: _count(ctx.output)]]
-            unused = all(g is None for g in cotangents)
-            dA = None if unused else vjp(outputs, cotangents, scale, ctx.gradient, ctx.output)
-            return dA, None, None, None, None
+            symmetric = (None if g is None else torch_ops.hermitian(g) for g in used)
+            return vjp(outputs, [*symmetric], scale, ctx.gradient, ctx.output), None, None, None, None
 
 
 class _RootsWithForwardMode(_Roots):
@@ -132,13 +133,16 @@ def vjp(outputs, cotangents, scale: Tensor, gradient: Gradient, output: Output) 
         parts = [_couple(outputs, g, power, scale, gradient) for g, power in used]
         return _first_order(parts[0] if len(parts) == 1 else parts[0] + parts[1], outputs[0], gradient)
     assert isinstance(gradient, ImplicitGradient)
+    known = _known(outputs, gradient, output)
     if output == "invsqrt":
-        return inverse_lyapunov(outputs[0], cotangents[0], gradient, _known(outputs, gradient, output))
-    S, G = outputs[0], cotangents[0]
-    if output == "both" and cotangents[1] is not None:
-        from_inverse = -sandwich(outputs[1], cotangents[1])
-        G = from_inverse if G is None else G + from_inverse
-    return lyapunov(S, G, gradient, _known(outputs, gradient, output))
+        return inverse_lyapunov(outputs[0], cotangents[0], gradient, known)
+    G, *others = cotangents
+    del cotangents  # memory for the solver
+    if others and (GR := others.pop()) is not None:
+        GR = -sandwich(outputs[1], GR)
+        G = GR if G is None else G + GR
+        del GR
+    return lyapunov(outputs[0], G, gradient, known)
 
 
 def _jvp(outputs, tangent, scale, gradient: Gradient, output: Output) -> tuple[Tensor, ...]:

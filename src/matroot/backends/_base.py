@@ -24,12 +24,14 @@ class CallContext(NamedTuple):
     device: torch.device
     dtype: torch.dtype
     shape: torch.Size
-    restriction: str | None
+    restriction: str | None = None
     """Why only ordinary operations can run, in words."""
-    traced: bool
+    traced: bool = False
     """Whether ``torch.compile`` traces the call."""
-    reduced_precision: bool
+    reduced_precision: bool = False
     """Whether products on the CPU may lose digits by the process-wide settings."""
+    captured: bool = False
+    """Whether a CUDA graph records the call, so that values cannot be read."""
 
     @property
     def n(self) -> int:
@@ -65,14 +67,15 @@ class Backend(ABC):
 class FusedBackend(Backend):
     """Cleans, evaluates and restores whole batches by code of its own; no matrix affects another."""
 
-    device_type: ClassVar[str]
+    device_type: ClassVar[str | None] = None
+    """Where its matrices lie; None: on any device."""
 
     def why_unsupported(self, context: CallContext, method: Method, gradient: Gradient) -> str | None:
         if context.restriction is not None:
             return context.restriction
         if 0 in context.shape:
             return "there are no matrices"
-        if context.device.type != self.device_type:
+        if self.device_type not in (None, context.device.type):
             return f"the matrices are on {context.device.type}, not {self.device_type}"
         return self.why_unsupported_here(context, method, gradient)
 

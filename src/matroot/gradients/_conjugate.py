@@ -16,9 +16,10 @@ def solve(B: Tensor, C: Tensor, iterations: int, tolerance: float) -> Tensor:
     # Unit right-hand side: the squares below neither overflow nor underflow.
     size = C.abs().amax((-2, -1), keepdim=True)
     size = torch.where(size > 0, size, 1)
-    residual = C / size
-    X, direction = torch.zeros_like(C), residual
-    energy = _inner(residual, residual)
+    residual = direction = C / size
+    del C  # memory for the iterations
+    X = torch.zeros_like(residual)
+    energy = torch_ops.frobenius(residual) ** 2
     target = tolerance**2 * energy
     flat = torch.finfo(B.dtype).eps ** 0.5 * torch_ops.frobenius(B)
     active = torch.ones_like(energy, dtype=torch.bool)
@@ -26,15 +27,21 @@ def solve(B: Tensor, C: Tensor, iterations: int, tolerance: float) -> Tensor:
         active = active & ~(energy <= target)
         if is_host_readable(active) and not active.any():
             break
-        image = 2 * torch_ops.hermitian(torch_ops.product(B, direction))
+        image = _twice_hermitian(torch_ops.product(B, direction))
         curvature = _inner(direction, image)
-        active = active & ~(curvature <= flat * _inner(direction, direction))
+        active = active & ~(curvature <= flat * torch_ops.frobenius(direction) ** 2)
         step = torch.where(active, energy / curvature, 0)
-        X = X + step * direction
-        residual = residual - step * image
-        old, energy = energy, torch.where(active, _inner(residual, residual), energy)
-        direction = residual + torch.where(active, energy / old, 0) * direction
+        X = torch.addcmul(X, step, direction)
+        residual = torch.addcmul(residual, step, image, value=-1)
+        del image
+        old, energy = energy, torch.where(active, torch_ops.frobenius(residual) ** 2, energy)
+        direction = torch.addcmul(residual, torch.where(active, energy / old, 0), direction)
     return size * X
+
+
+def _twice_hermitian(matrix: Tensor) -> Tensor:
+    """matrix + matrix^H."""
+    return matrix + torch_ops.adjoint(matrix)
 
 
 def _inner(a: Tensor, b: Tensor) -> Tensor:

@@ -46,5 +46,11 @@ class Krylov(ImplicitGradient):
         tolerance = 4 * torch.finfo(B.dtype).eps if self.tolerance is None else self.tolerance
         iterations = self.iterations or (64 if torch_ops.real_dtype(B) == torch.float64 else 14)
         mu = torch.sqrt(torch_ops.frobenius(B) / torch_ops.frobenius(inverse))
-        right = C / mu + mu * torch_ops.hermitian(torch_ops.product(torch_ops.product(inverse, C), inverse))
-        return solve(B / mu + mu * inverse, right, iterations, tolerance)
+        # No names for the operator and the right-hand side, which the solver frees.
+        return solve(torch.addcmul(B / mu, mu, inverse), _right(C, inverse, mu), iterations, tolerance)
+
+
+def _right(C: Tensor, inverse: Tensor, mu: Tensor) -> Tensor:
+    """C/mu + mu R C R."""
+    outer = torch_ops.product(torch_ops.product(inverse, C), inverse)
+    return torch.addcmul(C / mu, mu, torch_ops.hermitian(outer))

@@ -39,17 +39,33 @@ class Smith(ImplicitGradient):
     def solve(self, B: Tensor, C: Tensor, known: tuple[Tensor, ...]) -> Tensor:
         (inverse,) = known
         mu = torch.sqrt(torch_ops.frobenius(B) / torch_ops.frobenius(inverse)).detach()
-        scaled = mu * inverse
-        operator = torch_ops.hermitian(B / mu + scaled)
-        # The spectrum reaches from 2 to at most this.
-        p = torch.sqrt(2 * torch_ops.largest_eigenvalue_bound(operator)).detach()
-        eye = torch_ops.identity(B)
-        K = torch_ops.hermitian(torch_ops.solve_positive(operator + p * eye, eye.expand_as(B)))
-        right = C + torch_ops.product(torch_ops.product(scaled, C), scaled)
-        X = (2 * p / mu) * torch_ops.product(torch_ops.product(K, right), K)
-        F = eye - 2 * p * K
+        K, p = _shifted_inverse(B, inverse, mu)
+        X = _outer(K, _right(C, mu * inverse) / mu) * (2 * p)
+        F = torch.addcmul(torch_ops.identity(B), K, p, value=-2)
+        del K  # memory for the rounds
         rounds = self.rounds or (10 if torch_ops.real_dtype(B) == torch.float64 else 7)
         for _ in range(rounds - 1):
-            X = X + torch_ops.product(torch_ops.product(F, X), F)
+            X = X + _outer(F, X)
             F = torch_ops.product(F, F)
-        return torch_ops.hermitian(X + torch_ops.product(torch_ops.product(F, X), F))
+        X = X + _outer(F, X)
+        return torch_ops.hermitian(X)
+
+
+def _shifted_inverse(B: Tensor, inverse: Tensor, mu: Tensor) -> tuple[Tensor, Tensor]:
+    """K and p for the operator of B and its inverse."""
+    operator = torch_ops.hermitian(torch.addcmul(B / mu, mu, inverse))
+    # The spectrum reaches from 2 to at most this.
+    p = torch.sqrt(2 * torch_ops.largest_eigenvalue_bound(operator)).detach()
+    eye = torch_ops.identity(B)
+    operator = torch.addcmul(operator, p, eye)
+    return torch_ops.hermitian(torch_ops.solve_positive(operator, eye.expand_as(B))), p
+
+
+def _right(C: Tensor, scaled: Tensor) -> Tensor:
+    """C + mu R C mu R."""
+    return C + _outer(scaled, C)
+
+
+def _outer(F: Tensor, X: Tensor) -> Tensor:
+    """F X F."""
+    return torch_ops.product(torch_ops.product(F, X), F)

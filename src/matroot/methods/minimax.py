@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from .._tracing import constant_in_traces
+from .._tracing import constant_in_traces, is_host_readable
 from ..backends import torch_ops
 from ._base import Method, Output, require_positive, select
 
@@ -46,9 +46,10 @@ class Minimax(Method):
         making up for too low a guess.
 
     The longest schedules allow for condition 3e7 in float32 and 4e15 in float64. Matrices beyond that, singular
-    ones, and those with eigenvalues negative by rounding, are shifted by 4 eps of a bound of lambda_max, or
-    by 4 n eps if that does not make them positive: a zero eigenvalue becomes 2 sqrt(eps) in the root and
-    its reciprocal in the inverse root, relative to the root of that bound.
+    ones, and those with eigenvalues negative by rounding, are shifted by sigma = 4 eps of a bound of lambda_max, or
+    4 n eps if that does not make them positive. From the roots S and R of the shifted matrix the root is S - sigma R,
+    lambda/sqrt(lambda + sigma) for an eigenvalue lambda: zero for zero, and never off by more than 0.3 sqrt(sigma). The
+    inverse root is R, 1/sqrt(sigma) at zero.
     """
 
     name = "minimax"
@@ -65,25 +66,31 @@ class Minimax(Method):
             require_positive(self, "condition")
 
     def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:
-        square = torch_ops.product(A, A)
-        theta = _scale(A.detach(), square.detach())  # the converged roots do not depend on it
-        X, square = A / theta, square / theta**2
+        X, square, theta = _normalised(A)
         schedules = schedules_for(torch_ops.real_dtype(A), self.tolerance)
+        shift = None
         if torch.onnx.is_in_onnx_export():
             steps = schedules[-1].steps
         else:
             condition, shift = _estimate_condition(X.detach(), schedules[-1].condition)
-            square = square + 2 * shift * X + shift**2 * torch_ops.identity(X)
-            X = X + shift * torch_ops.identity(X)
+            eye = torch_ops.identity(X)
+            square = torch.addcmul(torch.addcmul(square, 2 * shift, X), shift**2, eye)
+            X = torch.addcmul(X, shift, eye)
             if self.condition is None:
                 steps = _steps_by_matrix(condition, schedules)
             else:
                 # theta may exceed lambda_max by as much, if half of the eigenvalues are zero.
                 excess = (0.5 + 0.5 * A.shape[-1] ** 0.5) ** 0.5
                 steps = _first_for(schedules, excess * self.condition)
-        roots = _iterate(X, square, steps, output)
+        if shift is not None and is_host_readable(shift) and not shift.any():
+            shift = None
+        start = [X, square]
+        del X, square
+        Y, Z = _iterate(start, steps, output != "invsqrt", output != "sqrt" or shift is not None)
+        if shift is not None and output != "invsqrt":
+            Y = torch.addcmul(Y, shift, Z, value=-1)
         scales = select(output, torch.sqrt(theta), torch.rsqrt(theta))
-        return tuple(scale * root for scale, root in zip(scales, roots, strict=True))
+        return tuple(scale * root for scale, root in zip(scales, select(output, Y, Z), strict=True))
 
 
 @constant_in_traces
@@ -127,8 +134,28 @@ def kernel_schedules() -> tuple[tuple[tuple[float, ...], ...], ...]:
     return tuple(tuple(tuple(q) for q in (*steps, _TAYLOR)) for steps in padded)
 
 
+def polar_factor(K: Tensor) -> Tensor:
+    """The U of K = U H with orthonormal columns and H positive semidefinite, for real float64 K (*, m, n), m >= n.
+
+    Products alone, K <- K q(K^T K) with the longest schedule. Singular values below 1e-8 of the largest are not
+    brought to one, and zero stays zero.
+    """
+    bound = torch_ops.largest_eigenvalue_bound(torch_ops.product(K.mT, K))
+    U = K / torch.where(bound > 0, 1.02 * bound, 1).sqrt()
+    for q in schedules_for(K.dtype)[-1].steps:
+        U = torch_ops.product(U, _polynomial_of_product(q, U.mT, U))
+    return U
+
+
 def _first_for(schedules: Sequence[Schedule], condition: float) -> Steps:
     return next((schedule.steps for schedule in schedules if schedule.condition >= condition), schedules[-1].steps)
+
+
+def _normalised(A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """A/theta, its square, and theta, a bound of the largest eigenvalue, on which converged roots do not depend."""
+    square = torch_ops.product(A, A)
+    theta = _scale(A.detach(), square.detach())
+    return A / theta, square / theta**2, theta
 
 
 def _scale(A: Tensor, square: Tensor) -> Tensor:
@@ -180,26 +207,45 @@ def _steps_by_matrix(condition: Tensor, schedules: Sequence[Schedule]) -> list[t
 _TAYLOR = [315 / 128, -105 / 32, 189 / 64, -45 / 32, 35 / 128]
 
 
-def _iterate(X: Tensor, square: Tensor, steps: Steps, output: Output) -> tuple[Tensor, ...]:
-    first, *rest = steps
-    Z = _polynomial(first, X, square)
-    Y = torch_ops.product(X, Z) if rest or output != "invsqrt" else X
-    for number, q in enumerate(rest, start=1):
-        M = torch_ops.product(Z, Y)
-        T = _polynomial(q, M, torch_ops.product(M, M) if len(q) > 2 else M)
-        last = number == len(rest)
-        # M must not be symmetrised, and Y and Z need not be.
-        Y = torch_ops.product(Y, T) if not last or output != "invsqrt" else Y
-        Z = torch_ops.product(T, Z) if not last or output != "sqrt" else Z
-    return select(output, Y, Z)
+def _iterate(start: list[Tensor], steps: Steps, needs_root: bool, needs_inverse: bool) -> tuple[Tensor, Tensor]:
+    """Root and inverse root of X from ``start`` = [X, X^2], which it empties: memory for the steps.
+
+    One that is not needed lacks the last step.
+    """
+    X, square = start
+    start.clear()
+    Z = _polynomial(steps[0], X, square)
+    Y = torch_ops.product(X, Z) if len(steps) > 1 or needs_root else X
+    del X, square
+    for number, q in enumerate(steps[1:], start=2):
+        T = _polynomial_of_product(q, Z, Y)
+        last = number == len(steps)
+        # Y and Z need not be symmetrised.
+        Y = torch_ops.product(Y, T) if not last or needs_root else Y
+        Z = torch_ops.product(T, Z) if not last or needs_inverse else Z
+        del T
+    return Y, Z
+
+
+def _polynomial_of_product(q: Sequence, Z: Tensor, Y: Tensor) -> Tensor:
+    """q(Z Y), which must not be symmetrised."""
+    M = torch_ops.product(Z, Y)
+    return _polynomial(q, M, torch_ops.product(M, M) if len(q) > 2 else M)
 
 
 def _polynomial(q: Sequence, M: Tensor, square: Tensor) -> Tensor:
     """q(M) for degree 1, 2 or 4; coefficients are numbers or (*, 1, 1)."""
     eye = torch_ops.identity(M)
-    low = q[0] * eye + q[1] * M
     if len(q) == 2:
-        return low
+        return _plus(q[1] * M, q[0], eye)
     if len(q) == 3:
-        return low + q[2] * square
-    return low + torch_ops.product(square, q[2] * eye + q[3] * M + q[4] * square)
+        return _plus(_plus(q[1] * M, q[2], square), q[0], eye)
+    total = torch_ops.product(square, _plus(_plus(q[3] * M, q[4], square), q[2], eye))
+    del square
+    total = _plus(total, q[1], M)
+    return _plus(total, q[0], eye)
+
+
+def _plus(total: Tensor, q: Any, M: Tensor) -> Tensor:
+    """total + q M with no matrix between."""
+    return torch.addcmul(total, q, M) if isinstance(q, Tensor) else torch.add(total, M, alpha=q)

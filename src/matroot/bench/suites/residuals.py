@@ -50,7 +50,7 @@ def _minimax_residuals(settings: Settings) -> Outcome:
     condition = (theta[:, 0, 0] / values[:, 0]).max().item()
     schedule = next(schedule.steps for schedule in schedules_for(A.dtype) if schedule.condition >= condition)
     steps = range(1, len(schedule) + 1)
-    found = [_iterate(A / theta, square / theta**2, schedule[:k], "sqrt")[0] * theta.sqrt() for k in steps]
+    found = [_iterate([A / theta, square / theta**2], schedule[:k], True, False)[0] * theta.sqrt() for k in steps]
     return _outcome([matroot.residual(A, root) for root in found])
 
 

@@ -1,0 +1,1 @@
+"""Backends that prepare matrices for other backends."""

@@ -1,0 +1,49 @@
+"""Float64 and complex matrices on a GPU: by kernels and refinement, and in CUDA graphs by ordinary operations."""
+
+import pytest
+import torch
+
+import matroot
+from matroot import Minimax, Smith
+
+from ..matrices import error, exact_gradient, exact_inverse_root, exact_root, random_like, spectrum, with_eigenvalues
+from .graphs import assert_graph_repeats
+
+
+@pytest.mark.parametrize("n", [7, 64, 100, 200])
+@pytest.mark.parametrize("kappa", [1e2, 1e4, 1e6])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex64, torch.complex128])
+def test_errors(n, kappa, dtype):
+    """Rounding A moves the root by eps sqrt(kappa), inverse root and gradients by eps kappa; the reference as well."""
+    kinds = ("log", "one-small", "one-large")
+    A = torch.stack([with_eigenvalues(spectrum(kind, n, kappa), 1, dtype) for kind in kinds])
+    eps = torch.finfo(dtype).eps
+    if eps * kappa > 0.01:
+        pytest.skip("no digits are left")
+    X, G = A.cuda().requires_grad_(), random_like(A)
+    assert matroot.choose(X).backend == ("embedded" if dtype.is_complex else "refined")
+    S, R = matroot.roots(X)
+    assert error(S.detach().cpu(), exact_root(A)) < 30 * eps * kappa**0.75
+    assert error(R.detach().cpu(), exact_inverse_root(A)) < 30 * eps * kappa
+    for inverse, root in enumerate((S, R)):
+        (gradient,) = torch.autograd.grad(root, X, G.cuda(), retain_graph=True)
+        assert error(gradient.cpu(), exact_gradient(A, G, bool(inverse))) < 30 * eps * kappa
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_hard_matrices_are_deferred(dtype):
+    """And the easy ones beside them have the result they have alone, but for rounding."""
+    values = [spectrum("log", 32, kappa) for kappa in (1e2, 1e12)]
+    A = torch.stack([with_eigenvalues(v, 2, dtype) for v in (*values, torch.zeros(32))]).cuda()
+    S = matroot.sqrtm(A)
+    torch.testing.assert_close(S[:1], matroot.sqrtm(A[:1]), rtol=0, atol=1e-13)
+    torch.testing.assert_close(S[1:], matroot.sqrtm(A[1:], Minimax(), gradient=Smith(), backend="torch"))
+    assert not S[2].any()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_captured(dtype):
+    """A graph holds what ordinary operations compute."""
+    A = with_eigenvalues(spectrum("log", 20, 1e3), 3, dtype).cuda()[None]
+    expected = matroot.roots(A, backend="torch")
+    assert_graph_repeats(lambda: matroot.roots(A), expected)

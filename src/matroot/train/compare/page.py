@@ -5,11 +5,11 @@ from html import escape
 from typing import Any
 
 from ..._page import html_page
+from ..._page.drawing import COLOURS
 from .findings import findings
 from .plots import bars, curves, dashes, lines, style
 from .results import Comparison
 from .summary import cells, heads, notes, summarise
-from .svg import COLOURS
 
 INTRODUCTION = (
     "The same network, trained with every preset: one way to compute matrix roots and their gradients. The baseline is"

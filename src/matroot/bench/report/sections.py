@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from .case import Case
+from .charts import Axis
 from .figures import Figure
-from .plots import Axis
 from .results import SINGULAR
-from .series import approximants, by_contestant, curves, is_inverse, is_root, multiplications, speedup
+from .series import approximants, by_contestant, curves, in_rows, is_inverse, is_root, shape_row, time_of_contestant
 
 
 @dataclass(frozen=True)
@@ -16,19 +17,49 @@ class Section:
     paper_numbers: tuple[tuple[str, ...], ...] = ()
     """Head and rows of a table of the paper, its times measured on a Tesla K40."""
     figures: tuple[Figure, ...] = ()
+    same_everywhere: bool = False
+    """Whether the numbers are those of formulas, the same on every machine: one file is enough."""
 
 
+def _in_graph_too(case: Case) -> list[tuple[str, float | None]]:
+    return [*time_of_contestant(case), (IN_GRAPH, case.values.get(IN_GRAPH))]
+
+
+def _both_ways(case: Case) -> list[tuple[str, float | None]]:
+    return [("with Python", case.time), (IN_GRAPH, case.values.get(IN_GRAPH))]
+
+
+def _layer(case: Case) -> str:
+    return case.contestant
+
+
+CROSSING = ("minimax+smith", "minimax+krylov", "eigh")
+IN_GRAPH = "in a CUDA graph"
+NO_AXIS = Axis("", log=False)
 MS = Axis("milliseconds")
 ERROR = Axis("error")
-WORK = Axis("batch x n x n x n")
 
 SECTIONS = {
+    "gpu": Section(
+        "Every shape on the GPU",
+        "Root and gradient, single calls with Python around them. JAX and CuPy: the batched eigendecomposition alone,"
+        " which no root through it can beat; torch.linalg.eigh of torch 2.11 takes the matrices one by one.",
+        figures=(
+            Figure("Time of a call", MS, NO_AXIS, in_rows(shape_row, _in_graph_too), shape_row),
+            Figure(
+                "Error of the gradient",
+                ERROR,
+                NO_AXIS,
+                in_rows(shape_row, lambda case: [(case.contestant, case.error("gradient"))]),
+                shape_row,
+            ),
+        ),
+    ),
     "speed": Section(
         "Speed of the default",
-        "Forward and backward of the root, for many shapes: how many times as long another solver takes. Above 1 the"
-        " default is faster.",
+        "Root and gradient, for many shapes; further left is faster.",
         "The method of the paper, MPA-Lya, is faster than SVD at every batch size and in every dimension.",
-        figures=(Figure("Time of others over time of the default", WORK, Axis("times as long"), speedup),),
+        figures=(Figure("Time against shape", MS, NO_AXIS, in_rows(shape_row), shape_row),),
     ),
     "accuracy": Section(
         "Accuracy",
@@ -53,7 +84,7 @@ SECTIONS = {
     ),
     "scalar": Section(
         "The scalar picture",
-        "How far the approximants are from \u221a(1\u2212z) for |z| < 1.",
+        "How far the approximants are from √(1-z) for |z| < 1.",
         "The Padé approximants are closer than Newton-Schulz and the Taylor polynomial for every z; near z = 1, where"
         " the error of these is larger, they are still reasonable.",
         figures=(
@@ -65,6 +96,7 @@ SECTIONS = {
             ),
             Figure("Error on |z| < 1", Axis("z", log=False), ERROR, curves()),
         ),
+        same_everywhere=True,
     ),
     "forward": Section(
         "Forward: error against time",
@@ -219,14 +251,67 @@ SECTIONS = {
             ("256 x 256 x 256 (root)", "2335.56", "164.43", "110.61", ""),
             ("4 x 256 x 256 (both, 10 times)", "445.23", "94.37", "69.23", "40.97"),
         ),
+        figures=(Figure("Time against shape", MS, NO_AXIS, in_rows(shape_row), shape_row),),
+    ),
+    "precision": Section(
+        "Accuracy in both precisions",
+        "Largest error over spectra of condition number κ, 64 x 64 matrices, singular ones left out.",
+        figures=tuple(
+            Figure(
+                f"{dtype}, {what}",
+                Axis("condition number"),
+                ERROR,
+                by_contestant(
+                    lambda c, kind=kind: (c.parameters.get("condition"), c.error(kind)),
+                    lambda c, dtype=dtype: (
+                        c.parameters.get("dtype") == dtype and c.parameters.get("spectrum") != SINGULAR
+                    ),
+                    largest=True,
+                ),
+            )
+            for dtype in ("float32", "float64")
+            for kind, what in (("inverse", "inverse root"), ("inverse_gradient", "gradient of the inverse root"))
+        ),
+    ),
+    "default": Section(
+        "The default's own benchmark",
+        "The same shapes as under Speed, measured by another program; further left is faster.",
+        figures=(Figure("Time against shape", MS, NO_AXIS, in_rows(shape_row), shape_row),),
+    ),
+    "crossover": Section(
+        "Products or a decomposition",
+        "Root and gradient by products in compiled code, by products of torch, and by an eigendecomposition: the"
+        " measurements from which the default is chosen.",
+        figures=tuple(
+            Figure(
+                f"{batch} {'matrix' if batch == 1 else 'matrices'}: time against n",
+                Axis("n"),
+                MS,
+                by_contestant(
+                    lambda c: (c.parameters.get("n"), c.time),
+                    lambda c, batch=batch: c.parameters.get("batch") == batch and c.contestant in CROSSING,
+                ),
+            )
+            for batch in (1, 64)
+        ),
+    ),
+    "memory": Section(
+        "Memory",
+        "Peak beyond input, output, gradient and saved roots, in tensors of the size of the batch.",
         figures=(
             Figure(
-                "Time against size of the problem",
-                WORK,
-                MS,
-                by_contestant(lambda c: (multiplications(c), c.time), joined=False),
+                "Extra memory against shape",
+                Axis("times the memory of the batch"),
+                NO_AXIS,
+                in_rows(shape_row, lambda case: [(case.contestant, case.values.get("batches"))]),
+                shape_row,
             ),
         ),
+    ),
+    "layers": Section(
+        "Layers in training",
+        "What the layers cost in a training step; bfloat16, channels last.",
+        figures=(Figure("Time of a step", MS, NO_AXIS, in_rows(_layer, _both_ways), _layer),),
     ),
 }
 

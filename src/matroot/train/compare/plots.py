@@ -68,7 +68,9 @@ def curves(ident: str, found: Sequence[Line], epochs: int, last_third: bool = Fa
         axes = figure.add_subplot()
         for line in found:
             dash = tuple(map(float, dashes(line.preset).split()))
-            axes.fill_between(line.epochs, line.lows, line.highs, color=PAGE.colour(style(line.preset)), alpha=0.15, lw=0)
+            axes.fill_between(
+                line.epochs, line.lows, line.highs, color=PAGE.colour(style(line.preset)), alpha=0.15, lw=0
+            )
             axes.plot(
                 line.epochs,
                 line.means,

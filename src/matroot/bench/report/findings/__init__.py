@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ..results import Results
-from . import accuracy, timing
+from . import accuracy, programs, timing
 from .finding import Finding as Finding
 
 FINDINGS: dict[str, Callable[[Results], list[Finding]]] = {
@@ -19,16 +19,15 @@ FINDINGS: dict[str, Callable[[Results], list[Finding]]] = {
     "applications": partial(timing.scaling, suite="applications", parameter="shape", quantity="shape"),
     "accuracy": accuracy.spectra,
     "speed": timing.speed,
+    "gpu": programs.gpu,
+    "default": programs.default,
+    "precision": programs.precision,
+    "crossover": programs.crossover,
+    "memory": programs.memory,
+    "layers": programs.layers,
 }
 
 
 def suite_findings(suite: str, results: Results) -> list[Finding]:
     """What the numbers of a suite say; nothing for a suite this version does not know."""
     return FINDINGS[suite](results) if suite in FINDINGS else []
-
-
-def summary(results: Results) -> list[Finding]:
-    """How fast the default is, how exact, and compared with what."""
-    found = timing.default(results) + accuracy.spectra(results)[:1]
-    text = "The file has no times of the default next to another solver: see the sections below."
-    return found or [Finding(text, ())]

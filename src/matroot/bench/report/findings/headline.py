@@ -1,0 +1,95 @@
+"""The sentences of the first screen: how fast, how exact, against whom."""
+
+from collections.abc import Iterable, Sequence
+
+from ...formatting import number, ratio
+from ..case import Case
+from ..machines import Machine, Shape, timed_cases
+from .finding import Finding, Pair, flatten, time_of
+from .sentences import EQUAL_WITHIN, listing
+
+RIVALS = (
+    (
+        ("jax eigh", "cupy eigh"),
+        "the batched eigendecomposition (the faster of {names}), which has no root or gradient in it",
+    ),
+    (("paper", "mpa-lya"), "the paper's method"),
+    (("torch eigh", "eigh"), "an exact gradient through torch {torch}'s eigh{loop}"),
+)
+"""Of which the fastest counts, and what they are called; the honest comparison first."""
+LIBRARIES = {"jax eigh": "JAX", "cupy eigh": "CuPy"}
+EXACT = {
+    "torch eigh": "torch eigh",
+    "eigh": "torch eigh",
+    "paper": "the paper's method",
+    "mpa-lya": "the paper's method",
+}
+
+
+def headline_findings(machine: Machine) -> list[Finding]:
+    """A sentence for each rival with a time, and one about errors."""
+    found = []
+    for contestants, name in RIVALS:
+        compared = timed_cases(machine.shapes, *contestants)
+        if compared:
+            found.append(_times(compared, _named(name, contestants, machine)))
+    return [*found, *_errors(machine.shapes)]
+
+
+def _named(name: str, contestants: Sequence[str], machine: Machine) -> str:
+    measured = [LIBRARIES[one] for one in contestants if one in LIBRARIES and _has(machine.shapes, one)]
+    # From 2.12 on torch decomposes batches on a GPU as such.
+    loops = machine.files[0].settings["device"] != "cpu" and _version(machine.torch) < (2, 12)
+    return name.format(
+        names=listing(measured), torch=machine.torch, loop=", which takes the matrices one by one" if loops else ""
+    )
+
+
+def _has(shapes: Iterable[Shape], contestant: str) -> bool:
+    return any(contestant in shape.cases for shape in shapes)
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdecimal())
+
+
+def _times(compared: Sequence[Pair], name: str) -> Finding:
+    """``2.5 to 17 times`` as fast, and where it is not."""
+    quotients = [time_of(other) / time_of(auto) for auto, other in compared]
+    least, greatest = ratio(min(quotients)), ratio(max(quotients))
+    span = least if least == greatest else f"{least} to {greatest}"
+    slower = sum(quotient * EQUAL_WITHIN <= 1 for quotient in quotients)
+    text = f"as fast as {name}; slower at {slower} of {len(compared)} shapes." if slower else f"as fast as {name}."
+    return Finding(text, flatten(compared), f"{span} times")
+
+
+def _errors(shapes: Sequence[Shape]) -> list[Finding]:
+    """The largest error of root and gradient over the shapes; those of others beside it."""
+    largest = {name: _largest(shapes, name) for name in ("auto", *EXACT)}
+    own = largest.pop("auto")
+    if own is None:
+        return []
+    others = {EXACT[name]: found for name, found in largest.items() if found is not None}
+    texts = [f"{name} {_both(found)}" for name, found in others.items()]
+    compared = f"; {listing(texts)}" if texts else ""
+    cases = [case for shape in shapes for name in ("auto", *EXACT) if (case := shape.cases.get(name))]
+    text = f"is the largest error of a root{_of_gradient(own)}{compared}."
+    return [Finding(text, tuple(cases), number(own["root"]))]
+
+
+def _largest(shapes: Sequence[Shape], contestant: str) -> dict[str, float] | None:
+    cases = [case for shape in shapes if (case := shape.cases.get(contestant))]
+    found = {kind: max(errors) for kind in ("root", "gradient") if (errors := _measured(cases, kind))}
+    return found if "root" in found else None
+
+
+def _measured(cases: Iterable[Case], kind: str) -> list[float]:
+    return [error for case in cases if (error := case.errors.get(kind)) is not None]
+
+
+def _of_gradient(found: dict[str, float]) -> str:
+    return f", {number(found['gradient'])} of a gradient" if "gradient" in found else ""
+
+
+def _both(found: dict[str, float]) -> str:
+    return " and ".join(number(found[kind]) for kind in ("root", "gradient") if kind in found)

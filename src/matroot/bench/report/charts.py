@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 420.0, 270.0
 """Of a chart of lines, without its legend."""
-LEFT, RIGHT, TOP, BOTTOM = 62.0, 14.0, 10.0, 44.0
-LETTER, ROW, LEGEND_ROW = 7.0, 15.5, 19.0
+LEFT, RIGHT, TOP, BOTTOM = 62.0, 20.0, 10.0, 44.0
+LETTER, ROW, LEGEND_ROW = 7.0, 15.5, 17.0
 """Letters are about so wide; rows of bars and of the legend so high."""
 MARKERS, DASHES = ("o", "s", "^", "D", "v"), ("-", (0, (6, 3)), (0, (2, 3)))
 GREY = -1

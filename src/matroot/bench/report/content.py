@@ -40,8 +40,8 @@ class Content:
 
 
 def content_of(files: Sequence[Results]) -> Content:
-    """Nothing is drawn yet."""
-    files = named(files)
+    """GPUs come first; nothing is drawn yet."""
+    files = named(sorted(files, key=lambda one: str(one.settings["device"]) == "cpu"))
     found = suites(files)
     order = [s for s in SECTIONS if s in found] + [s for s in found if s not in SECTIONS]
     compared = machines(files)

@@ -24,6 +24,8 @@ LEGEND = (
 )
 NO_HEADLINE = "The files have no times of the default next to another solver: see the sections below."
 QUICK = "A quick run: fewer and smaller matrices than the text says, and the numbers are rough."
+MAX_SHOWN = 2
+"""Findings of a suite that are not folded away."""
 MAX_ROWS = 12
 """A finding about more cases links to the table of the section."""
 
@@ -67,7 +69,7 @@ def _warning(files: Sequence[Results]) -> str:
 
 
 def _headline_finding(finding: Finding) -> str:
-    return f"<strong>{escape(finding.lead)}</strong> {escape(finding.text)}{_numbers(finding)}"
+    return f"<strong>{escape(finding.lead)}</strong> {escape(finding.text)} {_numbers(finding)}"
 
 
 def _figure(one: Drawing) -> str:
@@ -79,7 +81,7 @@ def _numbers(finding: Finding, table: str = "") -> str:
     if not finding.cases:
         return ""
     if table and len(finding.cases) > MAX_ROWS:
-        return f' <a class="raw" href="#{table}">numbers</a>'
+        return f'<a class="raw" href="#{table}">numbers</a>'
     rows = frame("Numbers of this finding", case_table([("", list(finding.cases))]))
     return f'<details class="raw"><summary>numbers</summary>{rows}</details>'
 
@@ -110,8 +112,10 @@ def _paper(part: SuiteContent) -> str:
 
 
 def _card(one: Results, findings: Sequence[Finding], table: str) -> str:
-    items = "".join(f"<li>{escape(found.sentence)}{_numbers(found, table)}</li>" for found in findings)
-    body = f"<ul>{items}</ul>" if items else "<p>Too few numbers for a statement.</p>"
+    items = [f"<li>{escape(found.sentence)} {_numbers(found, table)}</li>" for found in findings]
+    body = f"<ul>{''.join(items[:MAX_SHOWN])}</ul>" if items else "<p>Too few numbers for a statement.</p>"
+    if more := items[MAX_SHOWN:]:
+        body += f"<details><summary>{len(more)} more</summary><ul>{''.join(more)}</ul></details>"
     return f'<div class="card"><h3>{escape(one.name)}</h3>{_warning([one])}{body}</div>'
 
 

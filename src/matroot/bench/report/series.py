@@ -22,9 +22,9 @@ STYLES = {
             ("mpa-lya", "pade", "lyapunov", "paper"),
             ("mtp-lya", "taylor"),
             ("ns", "newton-schulz", "newton-schulz unrolled", "unrolled"),
-            ("jax eigh", "svd", "smith"),
-            ("cupy eigh", "scipy", "minimax+krylov"),
-            ("matrix_sqrth", "ns-lya", "ns converged", "torch.compile"),
+            ("jax eigh", "svd", "smith", "ns converged"),
+            ("cupy eigh", "scipy"),
+            ("matrix_sqrth", "ns-lya", "minimax+krylov"),
         )
     )
     for name in names
@@ -38,13 +38,14 @@ STANDS_BACK = {
     "svd-taylor": "SVD, other gradients",
     "svd-pade": "SVD, other gradients",
     "pi": "power iteration",
+    "torch.compile": "torch.compile",
 }
 """Drawn thin and grey, with one label for those that hardly differ."""
 LABELS = {
     "auto": "matroot",
-    "minimax+smith": "matroot (minimax+smith)",
-    "minimax+krylov": "matroot (minimax+krylov)",
-    "minimax": "matroot (minimax)",
+    "minimax+smith": "matroot (smith)",
+    "minimax+krylov": "matroot (krylov)",
+    "minimax": "matroot",
     "in a CUDA graph": "matroot, CUDA graph",
     "eigh": "torch eigh",
     "jax eigh": "JAX eigh, forward",

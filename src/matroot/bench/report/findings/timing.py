@@ -75,9 +75,9 @@ def scaling(results: Results, *, suite: str, parameter: str, quantity: str) -> l
     """Where in the range of a parameter one preset is faster than another, and where the default is the fastest."""
     cases = timed(results.suite(suite))
     return [
+        *_default_is_fastest(cases, parameter, quantity),
         *(f for a, b in COMPARISONS for f in _faster_preset(pairs(cases, a, b), parameter, quantity)),
         *_smaller_error(cases, parameter, quantity),
-        *_default_is_fastest(cases, parameter, quantity),
     ]
 
 

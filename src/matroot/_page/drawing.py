@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -91,7 +92,9 @@ def drawing(palette: Palette, extra: str) -> Iterator[None]:
         "xtick.color": palette.ink,
         "ytick.color": palette.ink,
     }
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # Letters that its font lacks: a page has other fonts, and files have an empty box there.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(settings)
         yield

@@ -23,6 +23,7 @@ LEFT, RIGHT, TOP, BOTTOM = 62.0, 20.0, 10.0, 44.0
 LETTER, ROW, LEGEND_ROW = 7.0, 15.5, 17.0
 """Letters are about so wide; rows of bars and of the legend so high."""
 MARKERS, DASHES = ("o", "s", "^", "D", "v"), ("-", (0, (6, 3)), (0, (2, 3)))
+MAX_LETTERS = 34
 GREY = -1
 """The style of what stands back."""
 
@@ -95,7 +96,7 @@ def line_chart(
     legend = _legend_entries(series)
     columns = max(1, min(4, int((WIDTH - 10) // (42 + LETTER * max(map(len, legend), default=1)))))
     below = LEGEND_ROW * math.ceil(len(legend) / columns) + 4 if legend else 0.0
-    left = LETTER * max(map(len, rows)) + 12 if rows else LEFT
+    left = LETTER * max(len(letters(row)) for row in rows) + 12 if rows else LEFT
     body = TOP + BOTTOM + (ROW + 4) * len(rows) if rows else HEIGHT
     figure, axes = _axes(WIDTH, body + below, min(left, 0.6 * WIDTH), BOTTOM + below)
     _ruler(axes.xaxis, x, ranges[0])
@@ -106,9 +107,7 @@ def line_chart(
     # The default is drawn last, above the others.
     for one in sorted(series, key=lambda one: (one.style != GREY, one.style != 0)):
         points = [(a, b) for a, b in one.points if x.shows(a) and (rows or y.shows(b))]
-        axes.plot(
-            *(zip(*points, strict=True) if points else ([], [])), **_look(palette, one, len(points)), label=one.name
-        )
+        axes.plot(*(zip(*points, strict=True) if points else ([], [])), **_look(palette, one, len(points)))
     handles = [axes.plot([], [], **_look(palette, one, 1 + one.joined))[0] for one in legend.values()]
     figure.legend(
         handles,
@@ -124,10 +123,16 @@ def line_chart(
     return figure
 
 
+def letters(text: str) -> str:
+    """Text from a file as a chart can show it: not without end, and without halves of characters."""
+    cut = text if len(text) <= MAX_LETTERS else f"{text[: MAX_LETTERS - 1]}…"
+    return cut.encode("utf-8", "replace").decode("utf-8")
+
+
 def _legend_entries(series: Sequence[Series]) -> dict[str, Series]:
     entries: dict[str, Series] = {}
     for one in series:
-        entries.setdefault(one.label or one.name, one)
+        entries.setdefault(letters(one.label or one.name), one)
     return entries
 
 
@@ -140,7 +145,7 @@ def _look(palette: Palette, series: Series, points: int) -> dict[str, Any]:
         "linewidth": 0.8 if back else 2.2 if series.style == 0 else 1.5,
         "linestyle": DASHES[0 if back else series.style // COLOURS % len(DASHES)] if series.joined else "none",
         "marker": MARKERS[series.style % len(MARKERS)] if series.marked or points == 1 else "none",
-        "markersize": 2.5 if back else 6.5 if series.style == 0 else 5.5,
+        "markersize": 2.5 if back else (5.5 if series.joined else 7.0) + (series.style == 0),
         "markeredgecolor": palette.back,
         "markeredgewidth": 0.0 if back else 0.6,
         "alpha": 0.6 if back else 1.0,
@@ -214,7 +219,7 @@ def _axes(width: float, height: float, left: float, bottom: float) -> "tuple[Fig
 
 
 def _rows(axes: "Axes", names: Sequence[str]) -> None:
-    axes.set_yticks(range(len(names)), names)
+    axes.set_yticks(range(len(names)), [letters(name) for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
     _plain_rows(axes)
 

@@ -10,9 +10,6 @@ from .drawings import Drawing
 from .results import Results
 from .series import MakeSeries, row_names
 
-MAX_ROW_NAME = 32
-"""Letters; longer names of rows are cut."""
-
 
 @dataclass(frozen=True)
 class Figure:
@@ -55,7 +52,7 @@ def drawings(figure: Figure, suite: str, files: Sequence[Results], name: str, sa
                 f"{figure.title}: {one.name}.{omitted}",
                 f"{words} {axes}; {described}.{omitted}".strip(),
                 lambda palette, own=own, rows=rows: line_chart(
-                    palette, figure.x, figure.y, own, (x_range, y_range), [row[:MAX_ROW_NAME] for row in rows]
+                    palette, figure.x, figure.y, own, (x_range, y_range), rows
                 ),
             )
         )

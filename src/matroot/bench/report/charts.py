@@ -7,14 +7,13 @@ than all the drawing.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..._page.drawing import COLOURS, Palette
 from ..formatting import SUPERSCRIPTS, mantissa_and_exponent, number, significant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis as Ruler
     from matplotlib.figure import Figure
 
 WIDTH, HEIGHT = 420.0, 270.0
@@ -99,11 +98,11 @@ def line_chart(
     left = LETTER * max(len(letters(row)) for row in rows) + 12 if rows else LEFT
     body = TOP + BOTTOM + (ROW + 4) * len(rows) if rows else HEIGHT
     figure, axes = _axes(WIDTH, body + below, min(left, 0.6 * WIDTH), BOTTOM + below)
-    _ruler(axes.xaxis, x, ranges[0])
+    _ruler(axes, "x", x, ranges[0])
     if rows:
         _rows(axes, rows)
     else:
-        _ruler(axes.yaxis, y, ranges[1])
+        _ruler(axes, "y", y, ranges[1])
     # The default is drawn last, above the others.
     for one in sorted(series, key=lambda one: (one.style != GREY, one.style != 0)):
         points = [(a, b) for a, b in one.points if x.shows(a) and (rows or y.shows(b))]
@@ -158,7 +157,7 @@ def bar_chart(palette: Palette, x: Axis, ends: Range, groups: Sequence[Group], w
     height = TOP + BOTTOM + sum(ROW * (len(group.bars) + 1.35) for group in groups)
     left = min(LETTER * max(map(len, names)) + 8, 0.5 * width)
     figure, axes = _axes(width, height, left, BOTTOM)
-    _ruler(axes.xaxis, x, ends, most=4)
+    _ruler(axes, "x", x, ends, most=4)
     at, places = 0.0, []
     for group in groups:
         # The title starts at the left edge, above its bars.
@@ -229,12 +228,18 @@ def _plain_rows(axes: "Axes") -> None:
     axes.spines["left"].set_visible(False)
 
 
-def _ruler(ruler: "Ruler", axis: Axis, ends: Range, most: int = 6) -> None:
+def _ruler(axes: "Axes", which: Literal["x", "y"], axis: Axis, ends: Range, most: int = 6) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    limits, scale = ("set_xlim", "set_xscale") if ruler.axis_name == "x" else ("set_ylim", "set_yscale")
-    getattr(ruler.axes, scale)("log" if axis.log else "linear")
-    getattr(ruler.axes, limits)(*ends)
+    scale = "log" if axis.log else "linear"
+    if which == "x":
+        ruler = axes.xaxis
+        axes.set_xscale(scale)
+        axes.set_xlim(*ends)
+    else:
+        ruler = axes.yaxis
+        axes.set_yscale(scale)
+        axes.set_ylim(*ends)
     ruler.set_major_locator(FixedLocator(ticks(axis, ends, most)))
     ruler.set_minor_locator(NullLocator())
     ruler.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value)))

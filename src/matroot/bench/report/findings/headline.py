@@ -6,18 +6,14 @@ from ...formatting import number, ratio
 from ..case import Case
 from ..machines import Machine, Shape, timed_cases
 from .finding import Finding, Pair, flatten, time_of
-from .sentences import EQUAL_WITHIN, listing
+from .sentences import BATCHED, EQUAL_WITHIN, batched_decomposition, listing
 
 RIVALS = (
-    (
-        ("jax eigh", "cupy eigh"),
-        "the batched eigendecomposition (the faster of {names}), which has no root or gradient in it",
-    ),
+    (tuple(BATCHED), "{batched}, which has no root or gradient in it"),
     (("paper", "mpa-lya"), "the paper's method"),
     (("torch eigh", "eigh"), "an exact gradient through torch {torch}'s eigh{loop}"),
 )
 """Of which the fastest counts, and what they are called; the honest comparison first."""
-LIBRARIES = {"jax eigh": "JAX", "cupy eigh": "CuPy"}
 EXACT = {
     "torch eigh": "torch eigh",
     "eigh": "torch eigh",
@@ -32,21 +28,16 @@ def headline_findings(machine: Machine) -> list[Finding]:
     for contestants, name in RIVALS:
         compared = timed_cases(machine.shapes, *contestants)
         if compared:
-            found.append(_times(compared, _named(name, contestants, machine)))
+            found.append(_times(compared, _named(name, machine)))
     return [*found, *_errors(machine.shapes)]
 
 
-def _named(name: str, contestants: Sequence[str], machine: Machine) -> str:
-    measured = [LIBRARIES[one] for one in contestants if one in LIBRARIES and _has(machine.shapes, one)]
-    # From 2.12 on torch decomposes batches on a GPU as such.
+def _named(name: str, machine: Machine) -> str:
+    cases = [case for shape in machine.shapes for case in shape.cases.values()]
+    # From 2.12 on torch decomposes batches on a GPU as such, before that only those of small matrices.
     loops = machine.files[0].settings["device"] != "cpu" and _version(machine.torch) < (2, 12)
-    return name.format(
-        names=listing(measured), torch=machine.torch, loop=", which takes the matrices one by one" if loops else ""
-    )
-
-
-def _has(shapes: Iterable[Shape], contestant: str) -> bool:
-    return any(contestant in shape.cases for shape in shapes)
+    loop = ", which takes matrices above 32 x 32 one by one" if loops else ""
+    return name.format(batched=batched_decomposition(cases), torch=machine.torch, loop=loop)
 
 
 def _version(text: str) -> tuple[int, ...]:

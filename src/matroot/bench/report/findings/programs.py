@@ -6,10 +6,9 @@ from ...formatting import duration, number, ratio
 from ..case import Case, find
 from ..results import SINGULAR, Results
 from .finding import Finding, error_of, pairs, problem, time_of, timed
-from .sentences import compare_times, listing
+from .sentences import BATCHED, batched_decomposition, compare_times, listing
 from .speedups import range_of_speedups, shape_text
 
-LIBRARIES = ("jax eigh", "cupy eigh")
 DEFAULTS = ("minimax+smith", "minimax+krylov")
 """What the default runs where it does not decompose."""
 
@@ -19,11 +18,11 @@ def gpu(results: Results) -> list[Finding]:
     cases = results.suite("gpu")
     compared = []
     for auto in (case for case in timed(cases) if case.contestant == "auto"):
-        others = [case for name in LIBRARIES if (case := find(cases, name, **problem(auto))) and case.time]
+        others = [case for name in BATCHED if (case := find(cases, name, **problem(auto))) and case.time]
         if others:
             compared.append((auto, min(others, key=time_of)))
     return [
-        *range_of_speedups(compared, "the faster of the batched eigendecompositions of JAX and CuPy, forward alone,"),
+        *range_of_speedups(compared, f"{batched_decomposition(cases)}, which has no root or gradient in it,"),
         *range_of_speedups(pairs(timed(cases), "auto", "paper"), "the paper's method"),
         *_graph(cases),
     ]
@@ -106,8 +105,8 @@ def layers(results: Results) -> list[Finding]:
         for other in others:
             text = f"{network}: {other.contestant} takes {duration(time_of(other))}, "
             text += compare_times(time_of(other), time_of(first), first.contestant)
-            inside = [case.values.get("in a CUDA graph") for case in (other, first)]
-            if None not in inside:
-                text += f"; inside a CUDA graph {listing(duration(time) for time in inside)}"
+            inside = [time for case in (other, first) if (time := case.values.get("in a CUDA graph")) is not None]
+            if len(inside) == 2:
+                text += f"; inside a CUDA graph {listing(map(duration, inside))}"
             found.append(Finding(f"{text}.", (first, other)))
     return found

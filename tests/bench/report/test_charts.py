@@ -79,11 +79,12 @@ def test_tick_texts():
 def test_the_legend_names_those_that_stand_back_once_and_the_default_lies_on_top():
     series = [Series("auto", [(1, 1)], 0, label="matroot")]
     series += [Series(name, [(1, 2)], GREY, label="others") for name in ("svd-clip", "svd-pi")]
+    series += [Series("ns", [(2, 2)], 4)]
     figure = line_chart(PAPER, Axis("x"), Axis("y"), series, ((0.5, 2), (0.5, 3)))
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["matroot", "others"]
-    lines = figure.axes[0].get_lines()[:3]
-    assert [line.get_color() for line in lines] == [PAPER.faint, PAPER.faint, PAPER.colours[0]]
+    assert [text.get_text() for text in legend.get_texts()] == ["matroot", "others", "ns"]
+    lines = figure.axes[0].get_lines()[:4]
+    assert [line.get_color() for line in lines] == [PAPER.faint, PAPER.faint, PAPER.colours[4], PAPER.colours[0]]
 
 
 @pytest.mark.usefixtures("_settings")

@@ -104,9 +104,11 @@ def line_chart(
     else:
         _ruler(axes, "y", y, ranges[1])
     # The default is drawn last, above the others.
-    for one in sorted(series, key=lambda one: (one.style != GREY, one.style != 0)):
+    for one in sorted(series, key=lambda one: (one.style != GREY, one.style == 0)):
         points = [(a, b) for a, b in one.points if x.shows(a) and (rows or y.shows(b))]
         axes.plot(*(zip(*points, strict=True) if points else ([], [])), **_look(palette, one, len(points)))
+    if not legend:
+        return figure
     handles = [axes.plot([], [], **_look(palette, one, 1 + one.joined))[0] for one in legend.values()]
     figure.legend(
         handles,
@@ -129,10 +131,11 @@ def letters(text: str) -> str:
 
 
 def _legend_entries(series: Sequence[Series]) -> dict[str, Series]:
+    """By label; none where there is nothing to tell apart."""
     entries: dict[str, Series] = {}
     for one in series:
         entries.setdefault(letters(one.label or one.name), one)
-    return entries
+    return entries if len(entries) > 1 else {}
 
 
 def _look(palette: Palette, series: Series, points: int) -> dict[str, Any]:

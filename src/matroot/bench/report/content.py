@@ -9,7 +9,8 @@ from .findings import Finding, suite_findings
 from .headline import headline_drawings
 from .machines import Machine, machines
 from .results import Results, named, suites
-from .sections import SECTIONS, Section, section
+from .section import Section
+from .sections import SECTIONS, section
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def _graph(cases: Sequence[Case]) -> list[Finding]:
 
 
 def precision(results: Results) -> list[Finding]:
-    """The largest error of the default in each dtype, and the products it took."""
+    """The largest error of the default in each dtype, and what others have on the same matrices."""
     found = []
     cases = [case for case in results.suite("precision") if case.parameters.get("spectrum") != SINGULAR]
     for dtype in dict.fromkeys(str(case.parameters.get("dtype")) for case in cases):

@@ -138,7 +138,7 @@ def _finite(value: Any) -> float:
     return value
 
 
-def load(path: Path) -> tuple[bytes, Any]:
+def read_json(path: Path) -> tuple[bytes, Any]:
     """The bytes of a file and its JSON; None if it cannot be read, which the reader of the format explains."""
     try:
         raw = path.read_bytes()

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ..format import read as read_document
-from . import programs
 from .case import Case
+from .programs import is_program, read_json, settings_and_cases
 
 SINGULAR = "low-rank"
 """The spectrum of the accuracy suite with zeros in it."""
@@ -37,9 +37,9 @@ class Results:
 
 def read(path: Path) -> Results:
     """A checked result file, of ``matroot bench`` or of a program beside it; raises ``ResultError``."""
-    raw, document = programs.load(path)
-    if programs.is_program(document):
-        settings, cases = programs.settings_and_cases(path, document)
+    raw, document = read_json(path)
+    if is_program(document):
+        settings, cases = settings_and_cases(path, document)
         environment = document["surroundings"] | {
             name: version for name, version in (document.get("versions") or {}).items() if version
         }

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from html import escape
 
-from ..._page import html_page
+from ..._page import frame, html_page
 from .content import Content, SuiteContent
 from .drawings import Drawing, inline
 from .findings import Finding
 from .findings.headline import headline_findings
 from .machines import Machine
 from .results import Results
-from .tables import case_table, frame, machine_table, paper_table
+from .tables import case_table, machine_table, paper_table
 
 INTRODUCTION = (
     "Root and gradient of symmetric positive definite matrices: matroot, called without a method, next to what else"

@@ -6,6 +6,7 @@ from gzip import compress
 from html import escape
 from typing import Any, NamedTuple
 
+from ..._page import frame
 from ..formatting import number
 from .case import Case
 from .results import Results
@@ -25,14 +26,6 @@ class Column(NamedTuple):
 MEDIAN = Column("milliseconds", "median", "ms")
 QUARTILES = Column("milliseconds", "low", "quartiles")
 NOTE = Column("note", "", "note")
-
-
-def frame(label: str, table: str, ident: str = "") -> str:
-    """A table in a region that keyboards can scroll."""
-    at = f' id="{ident}"' if ident else ""
-    return (
-        f'<div class="table"{at} role="region" tabindex="0" aria-label="{escape(label)}"><table>{table}</table></div>'
-    )
 
 
 def cell(value: Any) -> str:

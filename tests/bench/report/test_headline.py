@@ -46,7 +46,14 @@ def test_the_latest_file_of_a_device_counts(tmp_path):
     newer = load(tmp_path, gpu((64, 48, faster, ERRORS), date="2026-01-04T00:00:00+00:00"), "newer.json")
     (machine,) = machines([older, newer])
     assert machine.shapes[0].cases["auto"].time == 0.25
-    assert machine.files[0].path.name == "newer.json"
+    assert machine.file.path.name == "newer.json"
+
+
+def test_a_quick_run_does_not_speak_for_a_machine(h200, tmp_path):
+    quick = gpu((64, 48, TIMES, ERRORS), date="2026-01-04T00:00:00+00:00")
+    quick["command"] += " --quick"
+    (machine,) = machines([load(tmp_path, quick, "quick.json"), h200])
+    assert machine.file is h200
 
 
 def test_a_machine_each_and_gpus_first(h200, tmp_path):

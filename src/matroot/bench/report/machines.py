@@ -10,7 +10,7 @@ SHAPES = ((1, 64), (64, 48), (16, 128), (256, 256), (10000, 64))
 """Of the paper's networks and of its tests."""
 MAX_SHAPES = 5
 SUITES = ("gpu", "speed", "applications", "batch", "dimension")
-"""Where a shape is looked for, in this order; all times of a shape come from one suite of one file, taken in turns."""
+"""Where a shape is looked for, in this order; all times of a shape come from one suite, taken in turns."""
 NAMES = {
     "auto": "matroot",
     "jax eigh": "JAX eigh, forward",
@@ -41,56 +41,52 @@ class Shape:
 
 @dataclass(frozen=True)
 class Machine:
-    """A device, the files measured on it, and its shapes of the headline."""
+    """A device, the file that speaks for it, and its shapes of the headline."""
 
     name: str
-    files: tuple[Results, ...]
+    file: Results
     shapes: tuple[Shape, ...]
 
     @property
     def versions(self) -> str:
-        """``torch 2.11.0, triton 3.6.0; 16 cores; matroot 0.1.0, measured on 2026-11-16``, of the first file."""
-        found = self.files[0].environment
+        """``torch 2.11.0, triton 3.6.0, float32; matroot 0.1.0, 2026-11-16``; of a CPU the cores before that."""
+        found = self.file.environment
         libraries = [f"{name} {found[name]}" for name in ("torch", "triton", "jax", "cupy") if found.get(name)]
-        where = f"{found['cores']} cores, " if found.get("cores") and self.files[0].settings["device"] == "cpu" else ""
+        where = f"{found['cores']} cores, " if found.get("cores") and self.file.settings["device"] == "cpu" else ""
         date = str(found["date"]).partition("T")[0]
-        return f"{where}{', '.join(libraries)}, {self.files[0].settings['dtype']}; matroot {found['matroot']}, {date}"
+        return f"{where}{', '.join(libraries)}, {self.file.settings['dtype']}; matroot {found['matroot']}, {date}"
 
     @property
     def torch(self) -> str:
-        return ".".join(str(self.files[0].environment["torch"]).split(".")[:2])
+        return ".".join(str(self.file.environment["torch"]).split(".")[:2])
 
 
 def machines(files: Sequence[Results]) -> list[Machine]:
-    """A machine for each device with a time of the default next to another's, GPUs first; the latest file counts."""
+    """A machine for each device with a time of the default next to another's, GPUs first."""
     found = []
     for device in dict.fromkeys(one.device for one in files):
-        # Files that compare with libraries' batched solvers first.
-        own = sorted(
-            (one for one in files if one.device == device),
-            key=lambda one: (bool(one.suite("gpu")), str(one.environment["date"])),
-            reverse=True,
-        )
-        shapes = _shapes(own)
-        if shapes:
-            used = {id(case) for shape in shapes for case in shape.cases.values()}
-            own.sort(key=lambda one: not any(id(case) in used for case in one.cases))
-            found.append(Machine(device, tuple(own), shapes))
-    return sorted(found, key=lambda machine: machine.files[0].settings["device"] == "cpu")
+        own = sorted((one for one in files if one.device == device), key=_rank, reverse=True)
+        shown = next(((one, shapes) for one in own if (shapes := _shapes(one))), None)
+        if shown:
+            found.append(Machine(device, *shown))
+    return sorted(found, key=lambda machine: machine.file.settings["device"] == "cpu")
 
 
-def _shapes(files: Sequence[Results]) -> tuple[Shape, ...]:
+def _rank(one: Results) -> tuple[bool, bool, str]:
+    """Full runs before quick ones, those with libraries' batched solvers before others, then the latest."""
+    return not one.settings.get("quick"), bool(one.suite("gpu")), str(one.environment["date"])
+
+
+def _shapes(one: Results) -> tuple[Shape, ...]:
     found: dict[tuple[int, int], Shape] = {}
-    for one in files:
-        for suite in SUITES:
-            by_shape: dict[tuple[int, int], list[Case]] = {}
-            for case in one.suite(suite):
-                if (at := shape_of(case)) and case.contestant in NAMES:
-                    by_shape.setdefault(at, []).append(case)
-            for at, cases in by_shape.items():
-                contestants = {case.contestant: case for case in cases}
-                if at not in found and _is_compared(contestants):
-                    found[at] = Shape(*at, contestants)
+    for suite in SUITES:
+        by_shape: dict[tuple[int, int], dict[str, Case]] = {}
+        for case in one.suite(suite):
+            if (at := shape_of(case)) and case.contestant in NAMES:
+                by_shape.setdefault(at, {})[case.contestant] = case
+        for at, contestants in by_shape.items():
+            if at not in found and _is_compared(contestants):
+                found[at] = Shape(*at, contestants)
     common = [found[at] for at in SHAPES if at in found]
     if len(common) < 2:
         common = list(found.values())[:MAX_SHAPES]

@@ -59,7 +59,7 @@ def _machine(machine: Machine, charts: Sequence[Drawing]) -> str:
     items = "".join(f"<li>{_headline_finding(one)}</li>" for one in headline_findings(machine))
     return (
         f'<div class="card"><h2>{escape(machine.name)}</h2><p class="note">{escape(machine.versions)}</p>'
-        f"{_warning(machine.files[:1])}"
+        f"{_warning([machine.file])}"
         f'<div class="pair">{"".join(map(_figure, charts))}</div><ul class="leads">{items}</ul></div>'
     )
 

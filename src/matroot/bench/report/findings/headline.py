@@ -35,7 +35,7 @@ def headline_findings(machine: Machine) -> list[Finding]:
 def _named(name: str, machine: Machine) -> str:
     cases = [case for shape in machine.shapes for case in shape.cases.values()]
     # From 2.12 on torch decomposes batches on a GPU as such, before that only those of small matrices.
-    loops = machine.files[0].settings["device"] != "cpu" and _version(machine.torch) < (2, 12)
+    loops = machine.file.settings["device"] != "cpu" and _version(machine.torch) < (2, 12)
     loop = ", which takes matrices above 32 x 32 one by one" if loops else ""
     return name.format(batched=batched_decomposition(cases), torch=machine.torch, loop=loop)
 

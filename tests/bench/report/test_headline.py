@@ -73,6 +73,17 @@ def test_times_of_a_shape_come_from_one_suite(tmp_path):
     assert {name: one.time for name, one in shape.cases.items()} == {"auto": 1.0, "eigh": 2.0}
 
 
+def test_errors_are_the_largest_of_both_names_of_the_papers_method(tmp_path):
+    """Which of them a suite has differs; neither hides the other."""
+    cases = []
+    for n, name, error in ((48, "paper", 0.3), (64, "mpa-lya", 0.2)):
+        for contestant, own in (("auto", 1e-7), (name, error)):
+            cases.append(case("speed", contestant, {"batch": 2, "n": n}, 1.0, {"root": own}))
+    (machine,) = machines([load(tmp_path, document(suites=()) | {"cases": cases})])
+    *_, exact = headline_findings(machine)
+    assert exact.sentence == "1.0·10⁻⁷ is the largest error of a root; the paper's method 0.3."
+
+
 def test_other_outputs_than_the_root_are_no_headline(tmp_path):
     shape = {"shape": "1 x 64 x 64", "output": "inverse"}
     cases = [case("applications", name, shape, 1.0) for name in ("auto", "eigh")]

@@ -14,12 +14,8 @@ RIVALS = (
     (("torch eigh", "eigh"), "an exact gradient through torch {torch}'s eigh{loop}"),
 )
 """Of which the fastest counts, and what they are called; the honest comparison first."""
-EXACT = {
-    "torch eigh": "torch eigh",
-    "eigh": "torch eigh",
-    "paper": "the paper's method",
-    "mpa-lya": "the paper's method",
-}
+EXACT = {"torch eigh": ("torch eigh", "eigh"), "the paper's method": ("paper", "mpa-lya")}
+"""Whose errors stand beside those of the default."""
 
 
 def headline_findings(machine: Machine) -> list[Finding]:
@@ -56,20 +52,19 @@ def _times(compared: Sequence[Pair], name: str) -> Finding:
 
 def _errors(shapes: Sequence[Shape]) -> list[Finding]:
     """The largest error of root and gradient over the shapes; those of others beside it."""
-    largest = {name: _largest(shapes, name) for name in ("auto", *EXACT)}
-    own = largest.pop("auto")
+    own = _largest(shapes, ("auto",))
     if own is None:
         return []
-    others = {EXACT[name]: found for name, found in largest.items() if found is not None}
-    texts = [f"{name} {_both(found)}" for name, found in others.items()]
-    compared = f"; {listing(texts)}" if texts else ""
-    cases = [case for shape in shapes for name in ("auto", *EXACT) if (case := shape.cases.get(name))]
+    others = {name: found for name, contestants in EXACT.items() if (found := _largest(shapes, contestants))}
+    compared = f"; {listing(f'{name} {_both(found)}' for name, found in others.items())}" if others else ""
+    named = ("auto", *(contestant for contestants in EXACT.values() for contestant in contestants))
+    cases = tuple(case for shape in shapes for name in named if (case := shape.cases.get(name)))
     text = f"is the largest error of a root{_of_gradient(own)}{compared}."
-    return [Finding(text, tuple(cases), number(own["root"]))]
+    return [Finding(text, cases, number(own["root"]))]
 
 
-def _largest(shapes: Sequence[Shape], contestant: str) -> dict[str, float] | None:
-    cases = [case for shape in shapes if (case := shape.cases.get(contestant))]
+def _largest(shapes: Sequence[Shape], contestants: Sequence[str]) -> dict[str, float] | None:
+    cases = [case for shape in shapes for name in contestants if (case := shape.cases.get(name))]
     found = {kind: max(errors) for kind in ("root", "gradient") if (errors := _measured(cases, kind))}
     return found if "root" in found else None
 

@@ -1,5 +1,7 @@
 """Sections of the programs beside ``matroot bench``."""
 
+from collections.abc import Callable
+
 from .case import Case
 from .charts import Axis
 from .figures import Figure
@@ -17,6 +19,27 @@ def _in_graph_too(case: Case) -> list[tuple[str, float | None]]:
 
 def _both_ways(case: Case) -> list[tuple[str, float | None]]:
     return [("with Python", case.time), (IN_GRAPH, case.values.get(IN_GRAPH))]
+
+
+def _title(case: Case) -> str:
+    return str(case.parameters.get("case"))
+
+
+def _compared(title: str, about: str) -> Section:
+    """Times and errors of problems that have titles."""
+    errors = in_rows(_title, lambda case: [(case.contestant, case.error("root"))])
+    return Section(
+        title,
+        f"{about} Forward passes are of decompositions the decomposition alone.",
+        figures=(
+            Figure("Time of a call", MS, NO_AXIS, in_rows(_title), _title),
+            Figure("Error of the root", ERROR, NO_AXIS, errors, _title),
+        ),
+    )
+
+
+def _value(key: str) -> Callable[[Case], list[tuple[str, float | None]]]:
+    return lambda case: [(case.contestant, case.values.get(key))]
 
 
 def _layer(case: Case) -> str:
@@ -38,6 +61,20 @@ PROGRAM_SECTIONS = {
                 shape_row,
             ),
         ),
+    ),
+    "hard": _compared("Ill-conditioned batches on the GPU", "Matrices that are hard to take roots of."),
+    "large": _compared("Large matrices on the GPU", "One matrix, or a few."),
+    "float64": _compared("float64 and complex on the GPU", "Wide types, and the Fréchet distance of two samples."),
+    "singular": _compared("Singular matrices on the GPU", "Half of the eigenvalues are zeros."),
+    "first-use": Section(
+        "The first call of a process",
+        "Seconds until the first result, with kernels to compile and with kernels on disk.",
+        figures=(Figure("First call", Axis("seconds"), NO_AXIS, in_rows(_title, _value("seconds")), _title),),
+    ),
+    "steps": Section(
+        "When n grows by one",
+        "Root and gradient at sizes where something changes inside.",
+        figures=(Figure("Time of a step", MS, NO_AXIS, in_rows(_title, _value("milliseconds")), _title),),
     ),
     "precision": Section(
         "Accuracy in both precisions",

@@ -64,6 +64,45 @@ def _gpu(result: Result) -> Iterator[Case]:
         )
 
 
+def _compared(suite: str) -> Callable[[Result], Iterator[Case]]:
+    def cases(result: Result) -> Iterator[Case]:
+        problem = {"case": str(result["case"]), "batch": _count(result["batch"]), "n": _count(result["n"])}
+        errors, notes = result.get("errors", {}), result.get("notes", {})
+        for name in dict.fromkeys([*result["milliseconds"], *errors, *notes]):
+            times = result["milliseconds"].get(name, {})
+            values = {"in a row": _median(times.get("back_to_back"))}
+            if graph := result.get("graph_milliseconds", {}).get(name):
+                values["in a CUDA graph"] = _median(graph)
+            yield _case(
+                suite,
+                name,
+                problem,
+                milliseconds=_times(times.get("single")),
+                errors={kind: _number(e) for kind, e in errors.get(name, {}).items()},
+                values=values,
+                note=notes.get(name),
+            )
+
+    return cases
+
+
+def _first_use(result: Result) -> Iterator[Case]:
+    names = {"empty": "first call", "filled": "first call, kernels on disk"}
+    for cache, name in names.items():
+        found = result["seconds"].get(cache, {})
+        values = {"seconds": _number(found.get("first"))}
+        yield _case("first-use", name, {"case": str(result["case"])}, values=values, note=result["notes"].get(cache))
+
+
+def _steps(result: Result) -> Iterator[Case]:
+    n = _count(result["n"])
+    for size, time in result["milliseconds"].items():
+        offset = f"n {int(size) - n:+d}" if int(size) != n else "n"
+        yield _case(
+            "steps", offset, {"case": str(result["case"]), "n": int(size)}, values={"milliseconds": _number(time)}
+        )
+
+
 def _accuracy(result: Result) -> Iterator[Case]:
     kinds = ("root", "inverse", "root_gradient", "inverse_gradient")
     parameters = {key: result[key] for key in ("dtype", "spectrum", "condition")}
@@ -97,6 +136,12 @@ def _layers(result: Result) -> Iterator[Case]:
 
 
 PROGRAMS: dict[str, tuple[str, str, Callable[[Result], Iterator[Case]]]] = {
+    **{
+        f"python -m matroot.bench.gpu --suites {suite}": ("cuda", dtype, _compared(suite))
+        for suite, dtype in (("hard", "float32"), ("large", "float32"), ("singular", "float32"), ("float64", "float64"))
+    },
+    "python -m matroot.bench.gpu --suites first-use": ("cuda", "float32", _first_use),
+    "python -m matroot.bench.gpu --suites steps": ("cuda", "float32", _steps),
     "python -m matroot.bench.gpu": ("cuda", "float32", _gpu),
     "python -m matroot.bench.solver accuracy": ("cpu", "float32 and float64", _accuracy),
     "python -m matroot.bench.solver speed": ("cpu", "float32", _timed_shape("default")),
@@ -104,7 +149,7 @@ PROGRAMS: dict[str, tuple[str, str, Callable[[Result], Iterator[Case]]]] = {
     "python -m matroot.bench.solver memory": ("cpu", "float32", _memory),
     "python -m matroot.bench.layer_cost": ("cuda", "bfloat16", _layers),
 }
-"""Command -> device, dtype, and the cases of one of its results."""
+"""How a command begins -> device, dtype, and the cases of one of its results; the first that fits counts."""
 
 
 def _case(suite: str, contestant: str, parameters: dict[str, Any], **measured: Any) -> Case:

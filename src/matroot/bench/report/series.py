@@ -28,7 +28,12 @@ STYLES = {
         )
     )
     for name in names
-} | {"in a CUDA graph": COLOURS}
+} | {
+    "matroot": 0,
+    "in a CUDA graph": COLOURS,
+    "matroot forward": COLOURS,
+    "torch eigh forward": COLOURS + 1,
+}
 """Contestants keep their colours from chart to chart."""
 STANDS_BACK = {
     "eigh autograd": "eigh, autograd",

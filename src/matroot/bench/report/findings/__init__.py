@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ..results import Results
-from . import accuracy, programs, timing
+from . import accuracy, gpu_suites, programs, timing
 from .finding import Finding as Finding
 
 FINDINGS: dict[str, Callable[[Results], list[Finding]]] = {
@@ -20,6 +20,12 @@ FINDINGS: dict[str, Callable[[Results], list[Finding]]] = {
     "accuracy": accuracy.spectra,
     "speed": timing.speed,
     "gpu": programs.gpu,
+    "hard": partial(gpu_suites.compared, suite="hard"),
+    "large": partial(gpu_suites.compared, suite="large"),
+    "float64": partial(gpu_suites.compared, suite="float64"),
+    "singular": partial(gpu_suites.compared, suite="singular"),
+    "first-use": gpu_suites.first_use,
+    "steps": gpu_suites.steps,
     "default": programs.default,
     "precision": programs.precision,
     "crossover": programs.crossover,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ..case import Case, find, find_decomposition
 
-PROBLEM = ("batch", "n", "shape", "output", "spectrum", "condition")
+PROBLEM = ("case", "batch", "n", "shape", "output", "spectrum", "condition")
 """Parameters of the problem; the others are the solver's."""
 
 Pair = tuple[Case, Case]

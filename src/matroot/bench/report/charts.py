@@ -98,7 +98,7 @@ def line_chart(
     left = LETTER * max(len(letters(row)) for row in rows) + 12 if rows else LEFT
     body = TOP + BOTTOM + (ROW + 4) * len(rows) if rows else HEIGHT
     figure, axes = _axes(WIDTH, body + below, min(left, 0.6 * WIDTH), BOTTOM + below)
-    _ruler(axes, "x", x, ranges[0])
+    _ruler(axes, "x", x, ranges[0], most=5 if rows else 6)
     if rows:
         _rows(axes, rows)
     else:
@@ -264,7 +264,8 @@ def ticks(axis: Axis, ends: Range, most: int = 6) -> list[float]:
     if len(decades) >= 3:
         return decades[:: math.ceil(len(decades) / most)]
     fine = [m * 10.0**k for k in powers for m in (1, 2, 5)]
-    return [t for t in fine if low <= math.log10(t) <= high] or [10.0 ** ((low + high) / 2)]
+    inside = [t for t in fine if low <= math.log10(t) <= high] or [10.0 ** ((low + high) / 2)]
+    return inside[:: math.ceil(len(inside) / (most + 1))]
 
 
 def tick_text(value: float) -> str:

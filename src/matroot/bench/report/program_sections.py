@@ -30,7 +30,7 @@ def _compared(title: str, about: str) -> Section:
     errors = in_rows(_title, lambda case: [(case.contestant, case.error("root"))])
     return Section(
         title,
-        f"{about} Forward passes are of decompositions the decomposition alone.",
+        f"{about} A forward pass of torch.linalg.eigh is the decomposition alone.",
         figures=(
             Figure("Time of a call", MS, NO_AXIS, in_rows(_title), _title),
             Figure("Error of the root", ERROR, NO_AXIS, errors, _title),
@@ -62,7 +62,7 @@ PROGRAM_SECTIONS = {
             ),
         ),
     ),
-    "hard": _compared("Ill-conditioned batches on the GPU", "Matrices that are hard to take roots of."),
+    "hard": _compared("Ill-conditioned batches on the GPU", "Eigenvalues that spread over orders of magnitude."),
     "large": _compared("Large matrices on the GPU", "One matrix, or a few."),
     "float64": _compared("float64 and complex on the GPU", "Wide types, and the Fréchet distance of two samples."),
     "singular": _compared("Singular matrices on the GPU", "Half of the eigenvalues are zeros."),

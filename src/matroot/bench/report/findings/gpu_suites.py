@@ -17,7 +17,8 @@ def compared(results: Results, *, suite: str) -> list[Finding]:
     """Forward passes against the fastest decomposition, and the largest errors of roots."""
     cases = results.suite(suite)
     fastest = []
-    for own in (case for case in timed(cases) if case.contestant == FORWARD):
+    # A metric has a distance in the place of a root.
+    for own in (case for case in timed(cases) if case.contestant == FORWARD and "distance" not in case.errors):
         others = [case for name in DECOMPOSITIONS if (case := find(cases, name, **problem(own))) and case.time]
         if others:
             fastest.append((own, min(others, key=time_of)))

@@ -12,9 +12,12 @@ demo: $(READY)
 	@$(BIN)/matroot bench --quick --fresh --out build/demo
 	@$(BIN)/matroot report build/demo/bench-cpu-float32.json --out $(CURDIR)/build/demo/report.html
 
-# The page of the committed results.
+# The page of the committed results, and its figures.
+RESULTS := benchmarks/results
 report: $(READY)
-	$(BIN)/matroot report benchmarks/results/bench-*.json --out docs/report.html
+	@mkdir -p build/report
+	$(BIN)/matroot report $(sort $(wildcard $(foreach kind,bench gpu layers solver,$(RESULTS)/$(kind)-*.json))) \
+		--out build/report/index.html
 
 # The site, in build/site: figures first, tutorials among them, those that have changed. Needs no network.
 docs: $(READY)

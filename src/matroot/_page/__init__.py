@@ -14,3 +14,11 @@ def html_page(title: str, body: str) -> str:
         f"<title>matroot: {escape(title)}</title>\n<style>\n{style}</style>\n</head>\n"
         f"<body>\n{body}</body>\n</html>\n"
     )
+
+
+def frame(label: str, table: str, ident: str = "") -> str:
+    """A table in a region that keyboards can scroll."""
+    at = f' id="{ident}"' if ident else ""
+    return (
+        f'<div class="table"{at} role="region" tabindex="0" aria-label="{escape(label)}"><table>{table}</table></div>'
+    )

@@ -41,6 +41,34 @@ def document(device="cpu", dtype="float32", speed=1.0, seed=0, suites=SUITES, qu
     }
 
 
+def program(name, results, device="NVIDIA Example 1", date="2026-01-03T00:00:00+00:00", **extra):
+    """A result file of a program beside ``matroot bench``."""
+    environment = {**document(suites=())["surroundings"], "device": device, "date": date}
+    return {"command": f"python -m matroot.bench.{name}", "surroundings": environment, **extra, "results": results}
+
+
+def gpu(*shapes, **options):
+    """A result file of ``python -m matroot.bench.gpu``; shapes are batch, n, times and errors of contestants."""
+    versions = {"triton": "3.6.0", "jax": "0.11.2", "cupy": None}
+    return program("gpu", [_gpu_result(*shape) for shape in shapes], versions=versions, **options)
+
+
+def _gpu_result(batch, n, times, errors):
+    return {
+        "batch": batch,
+        "n": n,
+        "notes": {"cupy eigh": "not installed"},
+        "milliseconds": {name: {"single": times_of(t), "back_to_back": times_of(0.8 * t)} for name, t in times.items()},
+        "graph_milliseconds": {"root": times_of(0.1 * times["auto"])},
+        "errors": {name: {"root": e, "gradient": 2 * e} for name, e in errors.items()},
+    }
+
+
+def times_of(time):
+    """A median with quartiles and least."""
+    return {"median": round(time, 4), "low": 0.95 * time, "high": 1.1 * time, "least": 0.9 * time}
+
+
 def save(path, found=None):
     path.write_text(json.dumps(document() if found is None else found))
     return path
@@ -54,8 +82,7 @@ def load(folder, found, name="file.json"):
 def case(suite, contestant, parameters, time=None, errors=None, values=None, note=None):
     name = " ".join([contestant, *(f"{k}={v}" for k, v in parameters.items())])
     if time is not None:
-        low, high, least = 0.95 * time, 1.1 * time, 0.9 * time
-        time = {"median": round(time, 4), "low": round(low, 4), "high": round(high, 4), "least": round(least, 4)}
+        time = times_of(time)
     return {
         "suite": suite,
         "case": name,

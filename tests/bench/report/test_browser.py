@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from matroot.bench.report import page
+from matroot.bench.report import content_of, page
 
 from .example_results import SUITES, document, load
 
@@ -24,16 +24,16 @@ FRAMES = """<!doctype html><meta charset="utf-8"><pre id="found"></pre>
 addEventListener("load", () => {{
   const found = [...document.querySelectorAll("iframe")].map(frame => {{
     const inside = frame.contentDocument, root = inside.documentElement;
-    const plots = [...inside.querySelectorAll("svg")].map(svg => {{
+    const plots = [...inside.querySelectorAll("svg.plot")].map(svg => {{
       const at = svg.getBoundingClientRect(), box = svg.getBBox();
       const shown = svg.checkVisibility({{opacityProperty: true, visibilityProperty: true}});
       const texts = [...svg.querySelectorAll("text")].every(text => {{
         const t = text.getBoundingClientRect();
         return t.left >= at.left - 1 && t.right <= at.right + 1 && t.bottom <= at.bottom + 1;
       }});
-      const drawn = [...svg.querySelectorAll(".mark, .line")].map(e => getComputedStyle(e));
+      const drawn = [...svg.querySelectorAll("[style*='--c']")].map(e => getComputedStyle(e));
       return {{left: at.left, right: at.right, width: at.width, height: at.height, box: [box.width, box.height], shown,
-        texts, drawn: drawn.length, colours: new Set(drawn.map(s => s.color)).size}};
+        texts, drawn: drawn.length, colours: new Set(drawn.map(s => s.stroke)).size}};
     }});
     const fetched = frame.contentWindow.performance.getEntriesByType("resource").map(e => e.name);
     return {{width: root.clientWidth, scroll: root.scrollWidth, plots, fetched}};
@@ -54,7 +54,7 @@ def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     cpu = load(folder, document(), "bench-cpu-float32.json")
     cuda = load(folder, document("cuda", speed=30.0), "bench-cuda-float32.json")
-    return page([cpu, cuda])
+    return page(content_of([cpu, cuda]))
 
 
 def test_plots_are_visible_on_phone_screen_and_paper(tmp_path, report):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from matroot._cli import main
+from matroot.bench.report import write
 
 from .example_results import document, save
 
@@ -72,6 +73,20 @@ def test_a_full_disk_leaves_the_earlier_page(tmp_path, file, out, fill_disk, cap
     assert f"{out}: No space left on device" in capsys.readouterr().err
     assert out.read_text() == "earlier"
     assert {path.name for path in tmp_path.iterdir()} == {file.name, out.name}
+
+
+def test_figures_are_written_as_files_for_a_paper(tmp_path, file, out, capsys):
+    folder = tmp_path / "new" / "figures"
+    assert write([file], out, folder) == 0
+    assert is_whole(out)
+    names = {path.name for path in folder.iterdir()}
+    assert names == {f"schemes-1-1.{kind}" for kind in ("svg", "pdf", "png")}
+    assert capsys.readouterr().out == f"{out}\n{folder}: 3 files\n"
+
+
+def test_figures_that_cannot_be_written_are_named(file, out, capsys):
+    assert write([file], out, file) == 1
+    assert f"{file}: File exists" in capsys.readouterr().err
 
 
 def test_a_result_file_is_not_overwritten(file, capsys):

@@ -1,19 +1,29 @@
 """The page: well-formed, complete, escaped, self-contained."""
 
 import base64
+import gzip
 import re
 from html.parser import HTMLParser
 
 import pytest
 
 from matroot._cli import main
-from matroot.bench.report import page, read
+from matroot.bench.report import content_of, read
+from matroot.bench.report import page as page_of
 from matroot.bench.report.findings import FINDINGS
+from matroot.bench.report.findings.headline import headline_findings
 from matroot.bench.report.results import named
 from matroot.bench.report.sections import SECTIONS
 
 from .example_results import SUITES, case, document, load, save
 
+
+def page(files):
+    return page_of(content_of(files))
+
+
+FEW = ("batch", "schemes", "speed")
+"""Suites with charts of every kind."""
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 
 
@@ -53,44 +63,80 @@ def html(file):
     return page([read(file)])
 
 
-def test_all_suites_appear(html):
-    tags = Tree(html).tags
-    found = [a.get("id") for tag, a in tags if tag == "section"]
-    assert {f"suite-{suite}" for suite in SUITES} <= set(found)
-    assert set(SUITES) == set(SECTIONS) == set(FINDINGS)
+def body_of(html, suite):
+    return html.partition(f'<section id="suite-{suite}">')[2].partition("</section>")[0]
+
+
+def test_all_suites_appear_with_figures_findings_and_folded_numbers(html):
+    assert set(SUITES) < set(SECTIONS) == set(FINDINGS)
     for suite in SUITES:
-        body = html.partition(f'<section id="suite-{suite}">')[2].partition("</section>")[0]
-        assert '<svg class="plot"' in body, suite
+        body = body_of(html, suite)
+        figures, findings, table = (body.find(part) for part in ("<svg", '<div class="card">', "<details><summary>All"))
+        assert 0 < figures < findings < table, suite
         assert f'id="suite-{suite}-table"' in body
+        assert "<table" not in re.sub(r"<details.*?</details>", "", body, flags=re.DOTALL), "a table is not folded away"
+
+
+def test_every_finding_is_on_the_page_with_its_numbers(file, html):
+    text = "".join(Tree(html).text)
+    for part in content_of([read(file)]).sections:
+        body = body_of(html, part.suite)
+        findings = [finding for found in part.findings for finding in found]
+        assert findings, part.suite
+        for finding in findings:
+            assert finding.sentence in text
+        assert body.count(">numbers<") == len(findings)
 
 
 def test_the_scalar_figure_has_the_root_and_the_papers_approximants(html):
-    body = html.partition('<section id="suite-scalar">')[2].partition("</section>")[0]
-    values, errors = re.findall(r"<svg.*?</svg>", body, re.S)
+    values, errors = re.findall(r"<svg.*?</svg>", body_of(html, "scalar"), re.DOTALL)
     for name in ("taylor degree=11", "pade degree=5", "newton-schulz iterations=5", "√(1-z)"):
         assert f">{name}</text>" in values
     assert "pade degree=3" in errors
     assert "pade degree=3" not in values
 
 
-def test_plots_have_text_and_content(html):
-    plots = re.findall(r"<svg.*?</svg>", html, re.S)
-    assert len(plots) >= len(SUITES)
-    for one in plots:
+def test_figures_have_text_and_content(html):
+    figures = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
+    assert len(figures) >= len(SUITES)
+    for one in figures:
         named_by = re.search(r'role="img".*aria-labelledby="(\S+) (\S+)"', one)
         assert named_by
         for ident, tag in zip(named_by.groups(), ("title", "desc"), strict=True):
             assert re.search(rf'<{tag} id="{ident}">[^<]+</{tag}>', one)
-        assert 'class="mark' in one or 'class="line' in one
         assert not re.search(r"nan|inf\b", re.sub(r"<(title|desc).*?</\1>", "", one))
+
+
+def test_figures_are_described_by_the_findings(file, html):
+    content = content_of([read(file)])
+    for charts, machine in zip(content.headlines, content.machines, strict=True):
+        for finding in headline_findings(machine):
+            assert all(finding.sentence in one.description for one in charts)
+    for part in content.sections:
+        for charts in part.figures:
+            assert part.findings[0][0].sentence in charts[0].description
+
+
+def test_colours_and_letters_are_those_of_the_page(html):
+    """Every colour changes between light and dark, and no font is one that the reader may not have."""
+    figures = "".join(re.findall(r'<svg class="plot".*?</svg>', html, re.DOTALL))
+    assert "var(--c0)" in figures
+    assert "currentColor" in figures
+    assert not re.search(r"#[0-9a-f]{6}|rgb\(|font-family|font:", figures)
+
+
+def test_the_same_files_make_the_same_bytes(tmp_path):
+    found = load(tmp_path, document(suites=("speed", "schemes")))
+    assert page([found]) == page([found])
 
 
 def test_identifiers_are_unique_and_links_lead_somewhere(html):
     tags = Tree(html).tags
     idents = [a["id"] for _, a in tags if "id" in a]
     assert len(idents) == len(set(idents))
-    links = [a["href"] for tag, a in tags if tag == "a" and not a["href"].startswith("data:")]
+    links = [a["href"] for _, a in tags if not a.get("href", "data:").startswith("data:")]
     assert links
+    links += re.findall(r"url\((#[^)]+)\)", html)
     assert {link.removeprefix("#") for link in links} <= set(idents)
     for _, a in tags:
         assert set(a.get("aria-labelledby", "").split()) <= set(idents)
@@ -100,18 +146,19 @@ def test_nothing_is_fetched(html):
     for tag, a in Tree(html).tags:
         assert tag not in ("script", "img", "link", "iframe", "object")
         assert not {"src", "srcset", "xlink:href"} & set(a)
-        assert a.get("href", "#").startswith(("#", "data:application/json;base64,"))
-    assert not re.search(r"https?:|url\(|@import|//[a-z]", re.sub(r"base64,[^\"]*", "", html))
+        assert a.get("href", "#").startswith(("#", "data:application/gzip;base64,"))
+    assert not re.search(r"https?:|url\([^#]|@import|//[a-z]", re.sub(r"base64,[^\"]*", "", html))
 
 
 def test_the_files_are_in_the_page(file, html):
-    held = re.findall(r'download="([^"]*)" href="data:application/json;base64,([^"]*)"', html)
-    assert [(name, base64.b64decode(data)) for name, data in held] == [(file.name, file.read_bytes())]
+    held = re.findall(r'download="([^"]*)" href="data:application/gzip;base64,([^"]*)"', html)
+    unpacked = [(name, gzip.decompress(base64.b64decode(data))) for name, data in held]
+    assert unpacked == [(f"{file.name}.gz", file.read_bytes())]
 
 
 def test_everything_from_files_is_escaped(tmp_path):
     evil = "<script>alert(1)</script>\"'&\ud800"
-    found = document()
+    found = document(suites=("residuals", *FEW))
     for group in ("surroundings", "settings"):
         found[group] = {k: evil if isinstance(v, str) else v for k, v in found[group].items()} | {evil: evil}
     found["command"] = evil
@@ -131,36 +178,37 @@ def test_everything_from_files_is_escaped(tmp_path):
     tree = Tree(html)
     assert not any(tag == "script" for tag, _ in tree.tags)
     body = {"id", "class", "href", "download", "role", "tabindex", "aria-label", "aria-labelledby", "scope", "colspan"}
-    svg = {"viewbox", "d", "x", "y", "dx", "dy", "cx", "cy", "r", "text-anchor", "transform", "stroke-dasharray"}
+    svg = {"viewbox", "d", "x", "y", "width", "height", "style", "clip-path", "transform", "stroke-linejoin"}
     head = {"charset", "http-equiv", "content", "name", "lang"}
     assert {key for _, a in tree.tags for key in a} <= body | svg | head
     assert any("<script>alert(1)</script>" in text for text in tree.text)
 
 
 def test_every_suite_of_the_paper_has_its_statement():
-    assert all(section.paper for section in SECTIONS.values())
+    assert all(SECTIONS[suite].paper for suite in SUITES)
 
 
 def test_the_papers_figures_are_shown_as_the_papers(html):
-    body = html.partition('<section id="suite-schemes">')[2].partition("</section>")[0]
+    body = body_of(html, "schemes")
     assert "Figures of the paper, Tesla K40" in body
     for figure in ("2.19", "1.99", "5.69", "3.08", "4.71", "2.03"):
         assert f"<td>{figure}</td>" in body
 
 
 def test_several_files_stand_side_by_side(tmp_path):
-    one = load(tmp_path, document(), "bench-cpu-float32.json")
-    two = load(tmp_path, document("cuda", speed=30.0, suites=SUITES[2:]), "bench-cuda-float32.json")
+    one = load(tmp_path, document(suites=("scalar", "schemes", "speed")), "bench-cpu-float32.json")
+    two = load(tmp_path, document("cuda", speed=30.0, suites=("schemes", "speed")), "bench-cuda-float32.json")
     html = page([one, two])
     assert html.count("base64,") == 2
-    body = html.partition('<section id="suite-speed">')[2].partition("</section>")[0]
+    body = body_of(html, "speed")
     for name in ("Example Processor 9000, float32", "NVIDIA Example 1, float32"):
         assert f'<th scope="colgroup" colspan="4">{name}</th>' in body
         assert f"<h3>{name}</h3>" in body
+    assert body.index("NVIDIA Example") < body.index("Example Processor"), "GPUs come first"
     assert body.count("<svg") == 2
-    rows = [a["id"] for tag, a in Tree(html).tags if tag == "tr" and a.get("id", "").startswith("suite-speed-")]
-    assert len(rows) == len(one.suite("speed"))
-    assert "This file does not have this suite." in html.partition('id="suite-scalar"')[2].partition("</section>")[0]
+    numbers = body.partition("<details><summary>All numbers")[2]
+    assert numbers.count("<tr>") == len(one.suite("speed")) + 2
+    assert "NVIDIA Example" not in body_of(html, "scalar")
 
 
 def test_names_tell_files_apart(tmp_path):
@@ -176,8 +224,9 @@ def test_few_numbers_make_a_page_too(tmp_path):
     found = document()
     for one in found["cases"]:
         one |= {"milliseconds": None, "errors": {}, "values": {}, "note": "failed"}
-    Tree(page([load(tmp_path, found)]))
-    for one in document()["cases"][::7]:
+    assert "<svg" not in page([load(tmp_path, found)])
+    first = {one["suite"]: one for one in document()["cases"]}
+    for one in first.values():
         Tree(page([load(tmp_path, document(suites=()) | {"cases": [one]})]))
     Tree(page([load(tmp_path, document(suites=()))]))
     found = document(suites=(), quick=True) | {"cases": [case("later", "auto", {"n": 1}, 0.0, {"root": 0})]}
@@ -187,7 +236,7 @@ def test_few_numbers_make_a_page_too(tmp_path):
 
 
 def test_zero_times_and_errors_break_nothing(tmp_path):
-    found = document()
+    found = document(suites=FEW)
     for one in found["cases"]:
         one["errors"] = dict.fromkeys(one["errors"], 0)
         if one["milliseconds"]:
@@ -197,7 +246,7 @@ def test_zero_times_and_errors_break_nothing(tmp_path):
 
 @pytest.mark.parametrize("extreme", [1e-320, 1e199, [1.0] * 3])
 def test_extreme_numbers_break_nothing(tmp_path, extreme):
-    found = document()
+    found = document(suites=FEW)
     for k, one in enumerate(found["cases"]):
         one["errors"] = dict.fromkeys(one["errors"], 0.0 if isinstance(extreme, list) else extreme)
         one["parameters"] = {k: "9" * 400 if isinstance(v, str) else v for k, v in one["parameters"].items()}

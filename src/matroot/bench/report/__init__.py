@@ -1,4 +1,4 @@
-"""``matroot report``: result files of ``matroot bench`` as one page that works from disk."""
+"""``matroot report``: result files as one page that works from disk, and their figures as files."""
 
 import os
 import sys
@@ -7,15 +7,18 @@ from pathlib import Path
 
 from ..._files import write_whole
 from ..format import ResultError as ResultError
+from .content import Content as Content
+from .content import content_of as content_of
+from .drawings import write_all
 from .page import page as page
 from .results import Results as Results
 from .results import read as read
 
 
-def write(paths: Sequence[Path], out: Path) -> int:
-    """Write the page of all files that can be read, and print its path.
+def write(paths: Sequence[Path], out: Path, figures: Path | None = None) -> int:
+    """Write the page of all files that can be read, and print its path; the figures too if a folder is given.
 
-    Returns the exit status: 0; 1 if a result file cannot be read, or the page cannot be written;
+    Returns the exit status: 0; 1 if a result file cannot be read, or the page or a figure cannot be written;
     2 if the page would replace a result file.
     """
     if any(_same_file(path, out) for path in paths):
@@ -28,12 +31,19 @@ def write(paths: Sequence[Path], out: Path) -> int:
             status = _fail(str(error))
     if not results:
         return _fail("no file to report")
+    content = content_of(results)
     try:
         # JSON may contain lone surrogates, which UTF-8 cannot encode.
-        _write_page(out, page(results).encode("utf-8", "replace"))
+        _write_page(out, page(content).encode("utf-8", "replace"))
     except OSError as error:
         return _fail(f"{out}: {error.strerror or error}")
     print(out)
+    if figures is not None:
+        try:
+            written = write_all(content.drawings, figures)
+        except OSError as error:
+            return _fail(f"{figures}: {error.strerror or error}")
+        print(f"{figures}: {len(written)} files")
     return status
 
 

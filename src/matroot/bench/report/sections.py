@@ -1,34 +1,18 @@
 """What each suite is called, what the paper says about it, and its figures."""
 
-from dataclasses import dataclass
-
+from .charts import Axis
 from .figures import Figure
-from .plots import Axis
+from .program_sections import PROGRAM_SECTIONS
 from .results import SINGULAR
-from .series import approximants, by_contestant, curves, is_inverse, is_root, multiplications, speedup
+from .section import ERROR, MS, NO_AXIS, Section
+from .series import approximants, by_contestant, curves, in_rows, is_inverse, is_root, shape_row
 
-
-@dataclass(frozen=True)
-class Section:
-    title: str
-    about: str
-    paper: str | None = None
-    paper_numbers: tuple[tuple[str, ...], ...] = ()
-    """Head and rows of a table of the paper, its times measured on a Tesla K40."""
-    figures: tuple[Figure, ...] = ()
-
-
-MS = Axis("milliseconds")
-ERROR = Axis("error")
-WORK = Axis("batch x n x n x n")
-
-SECTIONS = {
+BENCH_SECTIONS = {
     "speed": Section(
         "Speed of the default",
-        "Forward and backward of the root, for many shapes: how many times as long another solver takes. Above 1 the"
-        " default is faster.",
+        "Root and gradient, for many shapes; further left is faster.",
         "The method of the paper, MPA-Lya, is faster than SVD at every batch size and in every dimension.",
-        figures=(Figure("Time of others over time of the default", WORK, Axis("times as long"), speedup),),
+        figures=(Figure("Time against shape", MS, NO_AXIS, in_rows(shape_row), shape_row),),
     ),
     "accuracy": Section(
         "Accuracy",
@@ -53,7 +37,7 @@ SECTIONS = {
     ),
     "scalar": Section(
         "The scalar picture",
-        "How far the approximants are from \u221a(1\u2212z) for |z| < 1.",
+        "How far the approximants are from √(1-z) for |z| < 1.",
         "The Padé approximants are closer than Newton-Schulz and the Taylor polynomial for every z; near z = 1, where"
         " the error of these is larger, they are still reasonable.",
         figures=(
@@ -65,6 +49,7 @@ SECTIONS = {
             ),
             Figure("Error on |z| < 1", Axis("z", log=False), ERROR, curves()),
         ),
+        same_everywhere=True,
     ),
     "forward": Section(
         "Forward: error against time",
@@ -219,16 +204,11 @@ SECTIONS = {
             ("256 x 256 x 256 (root)", "2335.56", "164.43", "110.61", ""),
             ("4 x 256 x 256 (both, 10 times)", "445.23", "94.37", "69.23", "40.97"),
         ),
-        figures=(
-            Figure(
-                "Time against size of the problem",
-                WORK,
-                MS,
-                by_contestant(lambda c: (multiplications(c), c.time), joined=False),
-            ),
-        ),
+        figures=(Figure("Time against shape", MS, NO_AXIS, in_rows(shape_row), shape_row),),
     ),
 }
+SECTIONS = {"gpu": PROGRAM_SECTIONS["gpu"]} | BENCH_SECTIONS | PROGRAM_SECTIONS
+"""In the order of the page."""
 
 
 def section(suite: str) -> Section:

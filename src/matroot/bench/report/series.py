@@ -4,8 +4,9 @@ import math
 import re
 from collections.abc import Callable, Sequence
 
-from .plots import COLOURS, Point, Series
-from .results import Case, find, find_decomposition
+from ..._page.drawing import COLOURS
+from .case import Case, find
+from .charts import GREY, Point, Series
 
 MakeSeries = Callable[[Sequence[Case]], list[Series]]
 
@@ -16,32 +17,58 @@ STYLES = {
     name: style
     for style, names in enumerate(
         (
-            ("auto", "minimax+smith", "minimax"),
-            ("eigh", "exact", "implicit"),
+            ("auto", "minimax+smith", "minimax", "with Python"),
+            ("eigh", "torch eigh", "exact", "implicit"),
             ("mpa-lya", "pade", "lyapunov", "paper"),
             ("mtp-lya", "taylor"),
             ("ns", "newton-schulz", "newton-schulz unrolled", "unrolled"),
-            ("eigh autograd", "smith"),
-            ("matrix_sqrth", "minimax+krylov"),
-            ("ns-lya", "ns converged"),
-            ("svd",),
-            ("svd-lya",),
-            ("svd-clip",),
-            ("svd-pi",),
-            ("svd-taylor",),
-            ("scipy",),
-            ("pi",),
-            ("svd-pade",),
+            ("jax eigh", "svd", "smith", "ns converged"),
+            ("cupy eigh", "scipy"),
+            ("matrix_sqrth", "ns-lya", "minimax+krylov"),
         )
     )
     for name in names
+} | {
+    "matroot": 0,
+    "in a CUDA graph": COLOURS,
+    "matroot forward": COLOURS,
+    "torch eigh forward": COLOURS + 1,
 }
-"""Contestants keep their colours from plot to plot."""
+"""Contestants keep their colours from chart to chart."""
+STANDS_BACK = {
+    "eigh autograd": "eigh, autograd",
+    "svd-lya": "SVD, other gradients",
+    "svd-clip": "SVD, other gradients",
+    "svd-pi": "SVD, other gradients",
+    "svd-taylor": "SVD, other gradients",
+    "svd-pade": "SVD, other gradients",
+    "pi": "power iteration",
+    "torch.compile": "torch.compile",
+}
+"""Drawn thin and grey, with one label for those that hardly differ."""
+LABELS = {
+    "auto": "matroot",
+    "minimax+smith": "matroot (smith)",
+    "minimax+krylov": "matroot (krylov)",
+    "minimax": "matroot",
+    "in a CUDA graph": "matroot, CUDA graph",
+    "eigh": "torch eigh",
+    "jax eigh": "JAX eigh, forward",
+    "cupy eigh": "CuPy eigh, forward",
+    "paper": "paper's MPA-Lya",
+    "mpa-lya": "MPA-Lya",
+    "mtp-lya": "MTP-Lya",
+    "ns": "Newton-Schulz",
+    "ns-lya": "NS-Lya",
+    "svd": "SVD",
+    "scipy": "SciPy, forward",
+} | STANDS_BACK
+"""What contestants are called in legends."""
 
 
 def _style(contestant: str, index: int) -> int:
-    """The style of a contestant; unknown ones get those after the known, by their index in the plot."""
-    return STYLES.get(contestant, len(STYLES) + index)
+    """The style of a contestant; unknown ones get those after the known, by their index in the chart."""
+    return GREY if contestant in STANDS_BACK else STYLES.get(contestant, COLOURS + index)
 
 
 def _is_number(x: object) -> bool:
@@ -78,7 +105,9 @@ def by_contestant(
         if largest:
             points = {name: _largest_at_each_x(ps) for name, ps in points.items()}
         return [
-            Series(name, sorted(ps) if ordered else ps, _style(name, index), joined=joined)
+            Series(
+                name, sorted(ps) if ordered else ps, _style(name, index), joined=joined, label=LABELS.get(name, name)
+            )
             for index, (name, ps) in enumerate(points.items())
         ]
 
@@ -125,21 +154,45 @@ def _value_points(case: Case) -> list[Point]:
     return [(x, y) for x, y in zip(z, values, strict=False) if _is_number(x) and _is_number(y)]
 
 
-def speedup(cases: Sequence[Case]) -> list[Series]:
-    """The time of other solvers over the time of the default, against the multiplications of one matrix product."""
-    points: dict[str, list[Point]] = {}
-    for auto in cases:
-        batch, n = auto.parameters.get("batch"), auto.parameters.get("n")
-        if auto.contestant != "auto" or not auto.time or not (_is_number(batch) and _is_number(n)):
-            continue
-        others = {"eigh": find_decomposition(cases, batch=batch, n=n), "paper": find(cases, "paper", batch=batch, n=n)}
-        for name, other in others.items():
-            if other and other.time:
-                points.setdefault(name, []).append((batch * n**3, other.time / auto.time))  # type: ignore[operator]
-    return [Series(name, sorted(ps), STYLES[name], joined=False) for name, ps in points.items()]
+Marks = Callable[[Case], Sequence[tuple[str, float | None]]]
+"""Names and numbers of a case; each name is a series."""
 
 
-def multiplications(case: Case) -> float | None:
-    """Multiplications of one product of matrices of a case's shape, ``64 x 48 x 48``."""
-    numbers = [int(k) for k in re.findall(r"\d{1,9}", str(case.parameters.get("shape")))]
-    return float(numbers[0] * numbers[1] ** 3) if len(numbers) >= 3 else None
+def time_of_contestant(case: Case) -> list[tuple[str, float | None]]:
+    return [(case.contestant, case.time)]
+
+
+def in_rows(row: Callable[[Case], str], marks: Marks = time_of_contestant) -> MakeSeries:
+    """Series without lines, their points (number, row)."""
+
+    def make(cases: Sequence[Case]) -> list[Series]:
+        places = {name: float(k) for k, name in enumerate(row_names(cases, row))}
+        points: dict[str, list[Point]] = {}
+        for case in cases:
+            for name, value in marks(case):
+                if _is_number(value):
+                    points.setdefault(name, []).append((value, places[row(case)]))  # type: ignore[arg-type]
+        return [
+            Series(name, ps, _style(name, index), joined=False, label=LABELS.get(name, name))
+            for index, (name, ps) in enumerate(points.items())
+        ]
+
+    return make
+
+
+def row_names(cases: Sequence[Case], row: Callable[[Case], str]) -> list[str]:
+    """A name for each problem, the smallest first."""
+    return list(dict.fromkeys(row(case) for case in sorted(cases, key=_work)))
+
+
+def shape_row(case: Case) -> str:
+    """``64 x 48 x 48``, with the output where a suite measures several."""
+    batch, n, output = (case.parameters.get(key) for key in ("batch", "n", "output"))
+    shape = case.parameters.get("shape", f"{batch} x {n} x {n}")
+    return f"{shape}, {output}" if output else str(shape)
+
+
+def _work(case: Case) -> float:
+    """Multiplications of one product of the matrices of a case; zero where it does not say which."""
+    numbers = [int(k) for k in re.findall(r"\d{1,9}", shape_row(case))]
+    return float(numbers[0] * numbers[1] ** 3) if len(numbers) >= 3 else 0.0

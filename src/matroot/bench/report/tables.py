@@ -2,11 +2,14 @@
 
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from gzip import compress
 from html import escape
 from typing import Any, NamedTuple
 
+from ..._page import frame
 from ..formatting import number
-from .results import Case, Results, case_names
+from .case import Case
+from .results import Results
 
 MAX_LISTED = 12
 """Longer lists are not printed in cells."""
@@ -23,14 +26,6 @@ class Column(NamedTuple):
 MEDIAN = Column("milliseconds", "median", "ms")
 QUARTILES = Column("milliseconds", "low", "quartiles")
 NOTE = Column("note", "", "note")
-
-
-def frame(label: str, table: str, ident: str = "") -> str:
-    """A table in a region that keyboards can scroll."""
-    at = f' id="{ident}"' if ident else ""
-    return (
-        f'<div class="table"{at} role="region" tabindex="0" aria-label="{escape(label)}"><table>{table}</table></div>'
-    )
 
 
 def cell(value: Any) -> str:
@@ -63,35 +58,34 @@ def paper_table(rows: Sequence[Sequence[str]]) -> str:
         f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(text)}</td>" for text in row[1:])}</tr>'
         for row in rows[1:]
     )
-    title = "Figures of the paper, Tesla K40"
-    return f"<h3>{title}</h3>{frame(title, f'<thead><tr>{head}</tr></thead><tbody>{body}</tbody>')}"
+    return frame("Figures of the paper, Tesla K40", f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>")
 
 
-def case_table(suite: str, files: Sequence[Results], row_idents: Sequence[str]) -> str:
-    """Head and body of a table with a row per case, the columns of all files side by side."""
-    by_file = [{case.case: case for case in one.suite(suite)} for one in files]
-    names = case_names(suite, files)
-    first = {name: next(cases[name] for cases in by_file if name in cases) for name in names}
+def case_table(files: Sequence[tuple[str, Sequence[Case]]]) -> str:
+    """Head and body of a table with a row per case, the columns of all files, named, side by side."""
+    by_file = [{(case.suite, case.case): case for case in cases} for _, cases in files]
+    first: dict[tuple[str, str], Case] = {}
+    for cases in by_file:
+        first = cases | first
     parameters = list(dict.fromkeys(key for case in first.values() for key in case.parameters))
     columns = [_columns(cases.values()) for cases in by_file]
     rows = []
-    for name, ident in zip(names, row_idents, strict=True):
-        row = f'<th scope="row">{escape(first[name].contestant)}</th>'
-        row += "".join(f'<td class="text">{cell(first[name].parameters.get(key))}</td>' for key in parameters)
+    for key, case in first.items():
+        row = f'<th scope="row">{escape(case.contestant)}</th>'
+        row += "".join(f'<td class="text">{cell(case.parameters.get(name))}</td>' for name in parameters)
         for cases, file_columns in zip(by_file, columns, strict=True):
             row += "".join(
-                f"<td{_class(column, k)}>{_value(cases.get(name), column)}</td>"
-                for k, column in enumerate(file_columns)
+                f"<td{_class(column, k)}>{_value(cases.get(key), column)}</td>" for k, column in enumerate(file_columns)
             )
-        rows.append(f'<tr id="{ident}">{row}</tr>')
-    return f"{_head(files, parameters, columns)}<tbody>{''.join(rows)}</tbody>"
+        rows.append(f"<tr>{row}</tr>")
+    return f"{_head([name for name, _ in files], parameters, columns)}<tbody>{''.join(rows)}</tbody>"
 
 
-def _head(files: Sequence[Results], parameters: Sequence[str], columns: Sequence[Sequence[Column]]) -> str:
-    """Two rows: the files, then the columns of each."""
+def _head(files: Sequence[str], parameters: Sequence[str], columns: Sequence[Sequence[Column]]) -> str:
+    """Two rows, the files and the columns of each; the second alone where a single file has no name."""
     names = "".join(
-        f'<th scope="colgroup" colspan="{len(file_columns)}">{escape(one.name)}</th>'
-        for one, file_columns in zip(files, columns, strict=True)
+        f'<th scope="colgroup" colspan="{len(file_columns)}">{escape(name)}</th>'
+        for name, file_columns in zip(files, columns, strict=True)
         if file_columns
     )
     heads = "".join(f'<th scope="col" class="text">{escape(key)}</th>' for key in ("contestant", *parameters))
@@ -100,7 +94,8 @@ def _head(files: Sequence[Results], parameters: Sequence[str], columns: Sequence
         for file_columns in columns
         for k, column in enumerate(file_columns)
     )
-    return f'<thead><tr><td colspan="{1 + len(parameters)}"></td>{names}</tr><tr>{heads}</tr></thead>'
+    above = f'<tr><td colspan="{1 + len(parameters)}"></td>{names}</tr>' if any(files) else ""
+    return f"<thead>{above}<tr>{heads}</tr></thead>"
 
 
 def _columns(cases: Iterable[Case]) -> list[Column]:
@@ -156,5 +151,6 @@ def _setting(one: Results, key: str) -> str:
 
 
 def _download(one: Results) -> str:
-    data, name = b64encode(one.raw).decode(), escape(one.path.name)
-    return f'<a download="{name}" href="data:application/json;base64,{data}">{name}</a>'
+    # Without a time stamp, so that the same file makes the same page.
+    data, name = b64encode(compress(one.raw, mtime=0)).decode(), escape(f"{one.path.name}.gz")
+    return f'<a download="{name}" href="data:application/gzip;base64,{data}">{name}</a>'

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from ..._page import html_page
+from ..._page import frame, html_page
+from ..._page.drawing import COLOURS
 from .findings import findings
 from .plots import bars, curves, dashes, lines, style
 from .results import Comparison
 from .summary import cells, heads, notes, summarise
-from .svg import COLOURS
 
 INTRODUCTION = (
     "The same network, trained with every preset: one way to compute matrix roots and their gradients. The baseline is"
@@ -55,11 +55,6 @@ def _section(one: Comparison, title: str, ident: str) -> str:
 def _card(title: str, sentences: Sequence[str]) -> str:
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
     return f'<div class="card"><h3>{escape(title)}</h3><ul>{items}</ul></div>'
-
-
-def frame(label: str, table: str) -> str:
-    """A table in a region that keyboards can scroll."""
-    return f'<div class="table" role="region" tabindex="0" aria-label="{escape(label)}"><table>{table}</table></div>'
 
 
 def _head(texts: Sequence[str]) -> str:

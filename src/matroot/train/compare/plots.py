@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..._page.drawing import COLOURS, PAGE, drawing, to_svg
 from ..._registry import presets
 from .plan import BASELINE, DEFAULT
 from .results import Comparison
 from .summary import Summary, milliseconds
-from .svg import COLOURS, INK, RULE, colour, drawing, to_svg
 
 ORDER = (DEFAULT, BASELINE, *presets())
 """A preset has the same colour and dashes in every figure."""
@@ -60,7 +60,7 @@ def curves(ident: str, found: Sequence[Line], epochs: int, last_third: bool = Fa
     found = [part for line in found if (part := _from(line, first)).epochs]
     if not found:
         return ""
-    with drawing():
+    with drawing(PAGE, "training"):
         from matplotlib.figure import Figure
         from matplotlib.ticker import MaxNLocator
 
@@ -68,11 +68,13 @@ def curves(ident: str, found: Sequence[Line], epochs: int, last_third: bool = Fa
         axes = figure.add_subplot()
         for line in found:
             dash = tuple(map(float, dashes(line.preset).split()))
-            axes.fill_between(line.epochs, line.lows, line.highs, color=colour(style(line.preset)), alpha=0.15, lw=0)
+            axes.fill_between(
+                line.epochs, line.lows, line.highs, color=PAGE.colour(style(line.preset)), alpha=0.15, lw=0
+            )
             axes.plot(
                 line.epochs,
                 line.means,
-                color=colour(style(line.preset)),
+                color=PAGE.colour(style(line.preset)),
                 linewidth=1.7,
                 linestyle=(0, dash) if dash else "-",
                 marker="o" if len(line.epochs) == 1 else None,
@@ -91,7 +93,7 @@ def bars(ident: str, summary: Summary) -> str:
     rows = [row for row in summary.rows if row.step is not None]
     if not rows:
         return ""
-    with drawing():
+    with drawing(PAGE, "training"):
         from matplotlib.figure import Figure
 
         figure = Figure((SIZE[0], max(2.0, 0.9 + 0.31 * len(rows))), layout="constrained")
@@ -100,9 +102,9 @@ def bars(ident: str, summary: Summary) -> str:
         for k, row in enumerate(rows):
             assert row.step is not None
             total, share = row.step.median, max(0.0, row.step.root_share or 0.0)
-            axes.barh(k, total * (1 - share), height=0.62, color=RULE)
-            axes.barh(k, total * share, left=total * (1 - share), height=0.62, color=colour(style(row.preset)))
-            axes.plot((row.step.low, row.step.high), (k, k), color=INK, linewidth=1)
+            axes.barh(k, total * (1 - share), height=0.62, color=PAGE.rule)
+            axes.barh(k, total * share, left=total * (1 - share), height=0.62, color=PAGE.colour(style(row.preset)))
+            axes.plot((row.step.low, row.step.high), (k, k), color=PAGE.ink, linewidth=1)
             root = "" if row.step.root_share is None else f", {100 * row.step.root_share:.1f} % root"
             text = f"{milliseconds(total)}{root}"
             axes.annotate(text, (max(total, row.step.high), k), (4, 0), textcoords="offset points", va="center")

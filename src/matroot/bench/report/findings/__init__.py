@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ..results import Results
-from . import accuracy, timing
+from . import accuracy, gpu_suites, programs, timing
 from .finding import Finding as Finding
 
 FINDINGS: dict[str, Callable[[Results], list[Finding]]] = {
@@ -19,16 +19,21 @@ FINDINGS: dict[str, Callable[[Results], list[Finding]]] = {
     "applications": partial(timing.scaling, suite="applications", parameter="shape", quantity="shape"),
     "accuracy": accuracy.spectra,
     "speed": timing.speed,
+    "gpu": programs.gpu,
+    "hard": partial(gpu_suites.compared, suite="hard"),
+    "large": partial(gpu_suites.compared, suite="large"),
+    "float64": partial(gpu_suites.compared, suite="float64"),
+    "singular": partial(gpu_suites.compared, suite="singular"),
+    "first-use": gpu_suites.first_use,
+    "steps": gpu_suites.steps,
+    "default": programs.default,
+    "precision": programs.precision,
+    "crossover": programs.crossover,
+    "memory": programs.memory,
+    "layers": programs.layers,
 }
 
 
 def suite_findings(suite: str, results: Results) -> list[Finding]:
     """What the numbers of a suite say; nothing for a suite this version does not know."""
     return FINDINGS[suite](results) if suite in FINDINGS else []
-
-
-def summary(results: Results) -> list[Finding]:
-    """How fast the default is, how exact, and compared with what."""
-    found = timing.default(results) + accuracy.spectra(results)[:1]
-    text = "The file has no times of the default next to another solver: see the sections below."
-    return found or [Finding(text, ())]

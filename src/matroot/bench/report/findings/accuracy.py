@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from ...formatting import duration, number, ratio
-from ..results import SINGULAR, Case, Results, find
+from ..case import Case, find
+from ..results import SINGULAR, Results
 from .finding import Finding, error_of, flatten, pairs_with_root_errors, time_of, timed, with_inverse
 from .sentences import EQUAL_WITHIN, listing, where
 

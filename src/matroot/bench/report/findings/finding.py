@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..results import Case, find, find_decomposition
+from ..case import Case, find, find_decomposition
 
-PROBLEM = ("batch", "n", "shape", "output", "spectrum", "condition")
+PROBLEM = ("case", "batch", "n", "shape", "output", "spectrum", "condition")
 """Parameters of the problem; the others are the solver's."""
 
 Pair = tuple[Case, Case]
@@ -13,10 +13,15 @@ Pair = tuple[Case, Case]
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence and the cases whose numbers it states."""
+    """A sentence and the cases whose numbers it states; ``lead`` are its first words, a number to be seen first."""
 
     text: str
     cases: tuple[Case, ...]
+    lead: str = ""
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.lead} {self.text}".strip()
 
 
 def problem(case: Case) -> dict[str, object]:

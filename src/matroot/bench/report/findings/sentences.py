@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ...formatting import duration, ratio
+from ..case import Case
 
 NAMES = {
     "auto": "the default",
@@ -16,6 +17,8 @@ NAMES = {
     "taylor": "Taylor",
     "newton-schulz": "Newton-Schulz",
 }
+BATCHED = {"jax eigh": "JAX", "cupy eigh": "CuPy"}
+"""Libraries whose decomposition of a batch was timed."""
 EQUAL_WITHIN = 1.05
 """Times closer than this factor count as equal."""
 
@@ -48,3 +51,11 @@ def where(selected: Sequence[object], everything: Sequence[object], quantity: st
     if len(selected) == len(everything):
         return f"everywhere {count}"
     return f"only for {quantity} {listing(selected)} {count}" if selected else f"nowhere {count}"
+
+
+def batched_decomposition(cases: Iterable[Case]) -> str:
+    """What is called so: that of one library, or the faster of those that were timed."""
+    timed = {case.contestant for case in cases if case.time}
+    libraries = [library for contestant, library in BATCHED.items() if contestant in timed]
+    faster = f"the faster of {listing(libraries)}" if len(libraries) > 1 else listing(libraries)
+    return f"the batched eigendecomposition ({faster})"

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from ...formatting import duration, number, ratio
-from ..results import Case, Results, find
+from ..case import Case, find
+from ..results import Results
 from .finding import (
     Finding,
     Pair,
@@ -17,7 +18,8 @@ from .finding import (
     timed,
     with_inverse,
 )
-from .sentences import EQUAL_WITHIN, compare_times, listing, name, where
+from .sentences import compare_times, name, where
+from .speedups import range_of_speedups, shape_text
 
 COMPARISONS = (("mpa-lya", "ns"), ("mpa-lya", "svd"), ("mtp-lya", "ns"), ("mtp-lya", "svd"), ("ns", "svd"))
 """Pairs of presets whose times the paper compares."""
@@ -29,78 +31,13 @@ SIMILAR_ERROR = 10
 """A solver is as exact as the default if its error is at most this many times as large."""
 
 
-def default(results: Results) -> list[Finding]:
-    """The default next to a decomposition, from the first suite that measured both."""
-    for suite in ("speed", "dimension", "batch"):
-        if found := _default_against_eigh(results.suite(suite)):
-            return found
-    return []
-
-
-def _default_against_eigh(cases: Sequence[Case]) -> list[Finding]:
-    compared = [(a, b) for a, b in pairs_with_decomposition(cases, "auto") if a.time and b.time]
-    if not compared:
-        return []
-    # The paper's size and batch, where they were measured.
-    typical = max(compared, key=lambda p: (_size(p[0]) == 64, p[0].parameters.get("batch") == 64))
-    return [*_times(typical, cases), *_errors(typical), *_range_of_speedups(compared)]
-
-
-def _size(case: Case) -> object:
-    """n; the suite over batch sizes has 64 x 64 matrices and does not say so."""
-    return case.parameters.get("n", 64)
-
-
-def _shape(case: Case) -> str:
-    batch, n = case.parameters.get("batch"), _size(case)
-    return f"{'' if batch is None else f'{batch} '}{'matrix' if batch == 1 else 'matrices'} {n} x {n}"
-
-
-def _times(pair: Pair, cases: Sequence[Case]) -> list[Finding]:
-    auto, eigh = pair
-    time = time_of(auto)
-    text = f"For {_shape(auto)}, the default takes {duration(time)}, "
-    text += compare_times(time, time_of(eigh), "torch.linalg.eigh")
-    paper = find(cases, "paper", **problem(auto))
-    if paper and paper.time:
-        text += f" and {compare_times(time, paper.time, 'the method of the paper')}"
-        return [Finding(f"{text}.", (auto, eigh, paper))]
-    return [Finding(f"{text}.", (auto, eigh))]
-
-
-def _errors(pair: Pair) -> list[Finding]:
-    auto, eigh = ({k: e for k in ("root", "gradient") if (e := case.errors.get(k)) is not None} for case in pair)
-    if not auto:
-        return []
-    text = f"Its error there is {listing(f'{number(error)} in the {kind}' for kind, error in auto.items())}"
-    text += f"; that of torch.linalg.eigh is {listing(map(number, eigh.values()))}" if eigh else ""
-    return [Finding(f"{text}.", pair)]
-
-
-def _range_of_speedups(compared: Sequence[Pair]) -> list[Finding]:
-    if len(compared) < 2:
-        return []
-    least, *_, greatest = sorted(compared, key=_speedup)
-    slower = [_shape(a) for a, b in compared if time_of(a) >= EQUAL_WITHIN * time_of(b)]
-    slower_text = f"slower for {'; '.join(slower)}" if slower else "nowhere slower"
-    text = (
-        f"Over {len(compared)} shapes, torch.linalg.eigh takes between {ratio(_speedup(least))} ({_shape(least[0])})"
-        f" and {ratio(_speedup(greatest))} ({_shape(greatest[0])}) times as long as the default;"
-        f" the default is {slower_text}."
-    )
-    return [Finding(text, flatten((least, greatest)))]
-
-
-def _speedup(pair: Pair) -> float:
-    return time_of(pair[1]) / time_of(pair[0])
-
-
 def speed(results: Results) -> list[Finding]:
-    """The range over shapes, and the paper's method; the typical shape is in the summary."""
-    found = _default_against_eigh(results.suite("speed"))[-1:]
-    compared = pairs_with_decomposition(timed(results.suite("speed")), "paper")
+    """The range over shapes, and the paper's method."""
+    cases = timed(results.suite("speed"))
+    found = range_of_speedups(pairs_with_decomposition(cases, "auto"), "torch.linalg.eigh")
+    compared = pairs_with_decomposition(cases, "paper")
     if compared:
-        faster = [_shape(a) for a, b in compared if time_of(a) < time_of(b)]
+        faster = [shape_text(a) for a, b in compared if time_of(a) < time_of(b)]
         text = f"The method of the paper is faster than torch.linalg.eigh {where(faster, compared, 'the shapes')}."
         found.append(Finding(text, flatten(compared)))
     return found
@@ -138,9 +75,9 @@ def scaling(results: Results, *, suite: str, parameter: str, quantity: str) -> l
     """Where in the range of a parameter one preset is faster than another, and where the default is the fastest."""
     cases = timed(results.suite(suite))
     return [
+        *_default_is_fastest(cases, parameter, quantity),
         *(f for a, b in COMPARISONS for f in _faster_preset(pairs(cases, a, b), parameter, quantity)),
         *_smaller_error(cases, parameter, quantity),
-        *_default_is_fastest(cases, parameter, quantity),
     ]
 
 

@@ -1,0 +1,67 @@
+"""Findings of the suites of ``python -m matroot.bench.gpu`` beside its table of shapes."""
+
+from itertools import pairwise
+
+from ...formatting import number, ratio
+from ..case import find
+from ..results import Results
+from .finding import Finding, error_of, problem, time_of, timed
+from .sentences import listing
+from .speedups import range_of_speedups
+
+FORWARD = "matroot forward"
+DECOMPOSITIONS = ("torch eigh forward", "jax eigh", "cupy eigh")
+
+
+def compared(results: Results, *, suite: str) -> list[Finding]:
+    """Forward passes against the fastest decomposition, and the largest errors of roots."""
+    cases = results.suite(suite)
+    fastest = []
+    # A metric has a distance in the place of a root.
+    for own in (case for case in timed(cases) if case.contestant == FORWARD and "distance" not in case.errors):
+        others = [case for name in DECOMPOSITIONS if (case := find(cases, name, **problem(own))) and case.time]
+        if others:
+            fastest.append((own, min(others, key=time_of)))
+    name = "the fastest decomposition alone (torch, JAX or CuPy)"
+    return range_of_speedups(fastest, name, "the root of matroot") + _largest_errors(results, suite)
+
+
+def _largest_errors(results: Results, suite: str) -> list[Finding]:
+    measured = [case for case in results.suite(suite) if case.errors.get("root") is not None]
+    worst = [
+        max((case for case in measured if case.contestant == name), key=lambda case: error_of(case, "root"))
+        for name in dict.fromkeys(case.contestant for case in measured)
+    ]
+    if not worst:
+        return []
+    texts = (f"{case.contestant} {number(error_of(case, 'root'))}" for case in worst)
+    return [Finding(f"Largest error of a root: {listing(texts)}.", tuple(worst))]
+
+
+def first_use(results: Results) -> list[Finding]:
+    """The longest first call, and the same with compiled kernels."""
+    cases = [case for case in results.suite("first-use") if case.values.get("seconds") is not None]
+    first = [case for case in cases if case.contestant == "first call"]
+    if not first:
+        return []
+    longest = max(first, key=lambda case: case.values["seconds"])
+    text = (
+        f"The first call of a process takes up to {number(longest.values['seconds'])} s ({longest.parameters['case']})"
+    )
+    again = find(cases, "first call, kernels on disk", **problem(longest))
+    if again:
+        text += f", {number(again.values['seconds'])} s with kernels on disk"
+    return [Finding(f"{text}.", (longest, again) if again else (longest,))]
+
+
+def steps(results: Results) -> list[Finding]:
+    """The largest growth from one size to the next."""
+    cases = [case for case in results.suite("steps") if case.values.get("milliseconds")]
+    neighbours = [pair for pair in pairwise(cases) if len({case.parameters["case"] for case in pair}) == 1]
+    if not neighbours:
+        return []
+    before, after = max(neighbours, key=lambda pair: pair[1].values["milliseconds"] / pair[0].values["milliseconds"])
+    growth = ratio(after.values["milliseconds"] / before.values["milliseconds"])
+    sizes = f"from n = {before.parameters['n']} to {after.parameters['n']}"
+    text = f"No time grows by more than {growth} times when n grows by one ({after.parameters['case']}, {sizes})."
+    return [Finding(text, (before, after))]

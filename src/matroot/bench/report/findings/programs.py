@@ -1,0 +1,112 @@
+"""Findings of the programs beside ``matroot bench``."""
+
+from collections.abc import Sequence
+
+from ...formatting import duration, number, ratio
+from ..case import Case, find
+from ..results import SINGULAR, Results
+from .finding import Finding, error_of, pairs, problem, time_of, timed
+from .sentences import BATCHED, batched_decomposition, compare_times, listing
+from .speedups import range_of_speedups, shape_text
+
+DEFAULTS = ("minimax+smith", "minimax+krylov")
+"""What the default runs where it does not decompose."""
+
+
+def gpu(results: Results) -> list[Finding]:
+    """The default against batched eigensolvers at every shape, and inside a CUDA graph."""
+    cases = results.suite("gpu")
+    compared = []
+    for auto in (case for case in timed(cases) if case.contestant == "auto"):
+        others = [case for name in BATCHED if (case := find(cases, name, **problem(auto))) and case.time]
+        if others:
+            compared.append((auto, min(others, key=time_of)))
+    return [
+        *range_of_speedups(compared, f"{batched_decomposition(cases)}, which has no root or gradient in it,"),
+        *range_of_speedups(pairs(timed(cases), "auto", "paper"), "the paper's method"),
+        *_graph(cases),
+    ]
+
+
+def default(results: Results) -> list[Finding]:
+    """The default against a decomposition and against the paper's method."""
+    cases = timed(results.suite("default"))
+    return [
+        *range_of_speedups(pairs(cases, "auto", "eigh"), "torch.linalg.eigh with the exact gradient"),
+        *range_of_speedups(pairs(cases, "auto", "paper"), "the paper's method"),
+    ]
+
+
+def _graph(cases: Sequence[Case]) -> list[Finding]:
+    """Where Python costs most."""
+    inside = [case for case in timed(cases) if case.contestant == "auto" and case.values.get("in a CUDA graph")]
+    if not inside:
+        return []
+    most = max(inside, key=lambda case: time_of(case) / case.values["in a CUDA graph"])
+    graph = most.values["in a CUDA graph"]
+    text = (
+        f"Inside a CUDA graph nothing of Python is left: {shape_text(most)} takes {duration(graph)} instead of"
+        f" {duration(time_of(most))}, {ratio(time_of(most) / graph)} times as fast."
+    )
+    return [Finding(text, (most,))]
+
+
+def precision(results: Results) -> list[Finding]:
+    """The largest error of the default in each dtype, and what others have on the same matrices."""
+    found = []
+    cases = [case for case in results.suite("precision") if case.parameters.get("spectrum") != SINGULAR]
+    for dtype in dict.fromkeys(str(case.parameters.get("dtype")) for case in cases):
+        own = [case for case in cases if case.parameters.get("dtype") == dtype]
+        default_cases = [case for case in own if case.contestant == DEFAULTS[0]]
+        for kind, what in (("root", "root"), ("inverse", "inverse root")):
+            measured = [case for case in default_cases if case.errors.get(kind) is not None]
+            if measured:
+                worst = max(measured, key=lambda case: error_of(case, kind))
+                same = [case for case in own if problem(case) == problem(worst) and case.errors.get(kind) is not None]
+                others = [f"{case.contestant} {number(error_of(case, kind))}" for case in same if case is not worst]
+                subject = f"The largest error of {'an' if kind == 'inverse' else 'a'} {what} in {dtype} is"
+                text = f"{subject} {number(error_of(worst, kind))}, with {_kind(worst)}"
+                text += f"; there {listing(others)}" if others else ""
+                found.append(Finding(f"{text}.", tuple(same)))
+    return found
+
+
+def _kind(case: Case) -> str:
+    spectrum, condition = case.parameters.get("spectrum"), case.parameters.get("condition")
+    return f"spectrum {spectrum} of condition {number(condition)}" if condition is not None else f"spectrum {spectrum}"
+
+
+def crossover(results: Results) -> list[Finding]:
+    """Where products are faster than a decomposition."""
+    cases = timed(results.suite("crossover"))
+    compared = pairs(cases, DEFAULTS[0], "eigh")
+    return range_of_speedups(compared, "torch.linalg.eigh with the exact gradient", DEFAULTS[0])
+
+
+def memory(results: Results) -> list[Finding]:
+    """The extra memory of the largest batch."""
+    cases = [case for case in results.suite("memory") if case.values.get("megabytes") is not None]
+    own = [case for case in cases if case.contestant == DEFAULTS[0]]
+    if not own:
+        return []
+    largest = max(own, key=lambda case: case.parameters["batch"] * case.parameters["n"] ** 2)
+    others = [case for case in cases if problem(case) == problem(largest) and case is not largest]
+    listed = listing(f"{case.contestant} {number(case.values['megabytes'])} MB" for case in others)
+    text = f"For {shape_text(largest)} the default needs {number(largest.values['megabytes'])} MB beyond its results"
+    return [Finding(f"{text}; {listed}." if others else f"{text}.", (largest, *others))]
+
+
+def layers(results: Results) -> list[Finding]:
+    """Of every network, each variant next to the first."""
+    found = []
+    cases = timed(results.suite("layers"))
+    for network in dict.fromkeys(case.parameters.get("network") for case in cases):
+        first, *others = (case for case in cases if case.parameters.get("network") == network)
+        for other in others:
+            text = f"{network}: {other.contestant} takes {duration(time_of(other))}, "
+            text += compare_times(time_of(other), time_of(first), first.contestant)
+            inside = [time for case in (other, first) if (time := case.values.get("in a CUDA graph")) is not None]
+            if len(inside) == 2:
+                text += f"; inside a CUDA graph {listing(map(duration, inside))}"
+            found.append(Finding(f"{text}.", (first, other)))
+    return found

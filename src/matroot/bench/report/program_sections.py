@@ -1,0 +1,140 @@
+"""Sections of the programs beside ``matroot bench``."""
+
+from collections.abc import Callable
+
+from .case import Case
+from .charts import Axis
+from .figures import Figure
+from .results import SINGULAR
+from .section import ERROR, MS, NO_AXIS, Section
+from .series import by_contestant, in_rows, shape_row, time_of_contestant
+
+CROSSING = ("minimax+smith", "minimax+krylov", "eigh")
+IN_GRAPH = "in a CUDA graph"
+
+
+def _in_graph_too(case: Case) -> list[tuple[str, float | None]]:
+    return [*time_of_contestant(case), (IN_GRAPH, case.values.get(IN_GRAPH))]
+
+
+def _both_ways(case: Case) -> list[tuple[str, float | None]]:
+    return [("with Python", case.time), (IN_GRAPH, case.values.get(IN_GRAPH))]
+
+
+def _title(case: Case) -> str:
+    return str(case.parameters.get("case"))
+
+
+def _compared(title: str, about: str) -> Section:
+    """Times and errors of problems that have titles."""
+    errors = in_rows(_title, lambda case: [(case.contestant, case.error("root"))])
+    return Section(
+        title,
+        f"{about} A forward pass of torch.linalg.eigh is the decomposition alone.",
+        figures=(
+            Figure("Time of a call", MS, NO_AXIS, in_rows(_title), _title),
+            Figure("Error of the root", ERROR, NO_AXIS, errors, _title),
+        ),
+    )
+
+
+def _value(key: str) -> Callable[[Case], list[tuple[str, float | None]]]:
+    return lambda case: [(case.contestant, case.values.get(key))]
+
+
+def _layer(case: Case) -> str:
+    return case.contestant
+
+
+PROGRAM_SECTIONS = {
+    "gpu": Section(
+        "Every shape on the GPU",
+        "Root and gradient, single calls with Python around them. JAX and CuPy: the batched eigendecomposition alone,"
+        " which no root through it can beat; torch.linalg.eigh of torch 2.11 takes matrices above 32 x 32 one by one.",
+        figures=(
+            Figure("Time of a call", MS, NO_AXIS, in_rows(shape_row, _in_graph_too), shape_row),
+            Figure(
+                "Error of the gradient",
+                ERROR,
+                NO_AXIS,
+                in_rows(shape_row, lambda case: [(case.contestant, case.error("gradient"))]),
+                shape_row,
+            ),
+        ),
+    ),
+    "hard": _compared("Ill-conditioned batches on the GPU", "Eigenvalues that spread over orders of magnitude."),
+    "large": _compared("Large matrices on the GPU", "One matrix, or a few."),
+    "float64": _compared("float64 and complex on the GPU", "Wide types, and the Fréchet distance of two samples."),
+    "singular": _compared("Singular matrices on the GPU", "Half of the eigenvalues are zeros."),
+    "first-use": Section(
+        "The first call of a process",
+        "Seconds until the first result, with kernels to compile and with kernels on disk.",
+        figures=(Figure("First call", Axis("seconds"), NO_AXIS, in_rows(_title, _value("seconds")), _title),),
+    ),
+    "steps": Section(
+        "When n grows by one",
+        "Root and gradient at sizes where something changes inside.",
+        figures=(Figure("Time of a step", MS, NO_AXIS, in_rows(_title, _value("milliseconds")), _title),),
+    ),
+    "precision": Section(
+        "Accuracy in both precisions",
+        "Largest error over spectra of condition number κ, 64 x 64 matrices, singular ones left out. In float64"
+        " the errors of eigh are distances to itself: the reference is the same decomposition.",
+        figures=tuple(
+            Figure(
+                f"{dtype}, {what}",
+                Axis("condition number"),
+                ERROR,
+                by_contestant(
+                    lambda c, kind=kind: (c.parameters.get("condition"), c.error(kind)),
+                    lambda c, dtype=dtype: (
+                        c.parameters.get("dtype") == dtype and c.parameters.get("spectrum") != SINGULAR
+                    ),
+                    largest=True,
+                ),
+            )
+            for dtype in ("float32", "float64")
+            for kind, what in (("inverse", "inverse root"), ("inverse_gradient", "gradient of the inverse root"))
+        ),
+    ),
+    "default": Section(
+        "The default's own benchmark",
+        "The same shapes as under Speed, measured by another program; further left is faster.",
+        figures=(Figure("Time against shape", MS, NO_AXIS, in_rows(shape_row), shape_row),),
+    ),
+    "crossover": Section(
+        "Products or a decomposition",
+        "Root and gradient by products in compiled code, by products of torch, and by an eigendecomposition: the"
+        " measurements from which the default is chosen.",
+        figures=tuple(
+            Figure(
+                f"{batch} {'matrix' if batch == 1 else 'matrices'}: time against n",
+                Axis("n"),
+                MS,
+                by_contestant(
+                    lambda c: (c.parameters.get("n"), c.time),
+                    lambda c, batch=batch: c.parameters.get("batch") == batch and c.contestant in CROSSING,
+                ),
+            )
+            for batch in (1, 64)
+        ),
+    ),
+    "memory": Section(
+        "Memory",
+        "Peak beyond input, output, gradient and saved roots, in tensors of the size of the batch.",
+        figures=(
+            Figure(
+                "Extra memory against shape",
+                Axis("times the memory of the batch"),
+                NO_AXIS,
+                in_rows(shape_row, lambda case: [(case.contestant, case.values.get("batches"))]),
+                shape_row,
+            ),
+        ),
+    ),
+    "layers": Section(
+        "Layers in training",
+        "What the layers cost in a training step; bfloat16, channels last.",
+        figures=(Figure("Time of a step", MS, NO_AXIS, in_rows(_layer, _both_ways), _layer),),
+    ),
+}

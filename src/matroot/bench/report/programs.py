@@ -1,0 +1,192 @@
+"""Result files of the programs beside ``matroot bench``, told in its words: suites, cases, contestants.
+
+``python -m matroot.bench.gpu``, ``matroot.bench.solver`` and ``matroot.bench.layer_cost`` each write a list of results
+of their own form; a suite for each takes them to the page.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..format import TIMES, ResultError
+from .case import Case
+
+Result = Mapping[str, Any]
+
+
+def is_program(document: Any) -> bool:
+    """Whether a document is of one of the programs; else it is of ``matroot bench``, or of nothing known."""
+    return isinstance(document, dict) and "format" not in document and {"command", "results"} <= document.keys()
+
+
+def settings_and_cases(path: Path, document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Case, ...]]:
+    """What ``matroot bench`` would call settings, and the cases; ResultError names file and result."""
+    command = str(document["command"])
+    name = next((name for name in PROGRAMS if command.startswith(name)), None)
+    if name is None:
+        raise ResultError(f"{path}: field command must begin with one of: {', '.join(PROGRAMS)}")
+    environment, results = document.get("surroundings"), document["results"]
+    if not isinstance(environment, dict) or not {"date", "processor", "torch", "matroot"} <= environment.keys():
+        raise ResultError(f"{path}: field surroundings must name date, processor, torch and matroot")
+    if not isinstance(results, list):
+        raise ResultError(f"{path}: field results must be a list")
+    device, dtype, cases_of = PROGRAMS[name]
+    cases: list[Case] = []
+    for k, result in enumerate(results):
+        try:
+            cases += cases_of(result)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            what = f"has no {error}" if isinstance(error, KeyError) else f"is not as {name} writes it: {error}"
+            raise ResultError(f"{path}: field results[{k}] {what}") from None
+    return {"device": device, "dtype": dtype, "quick": "--quick" in command.split()}, tuple(cases)
+
+
+def _gpu(result: Result) -> Iterator[Case]:
+    """Single calls are the time; calls in a row, and those inside a CUDA graph, are values beside it."""
+    shape = {"batch": _count(result["batch"]), "n": _count(result["n"])}
+    notes = result.get("notes", {})
+    graph = _times(result.get("graph_milliseconds", {}).get("root"))
+    for name in dict.fromkeys([*result["milliseconds"], *notes]):
+        times = result["milliseconds"].get(name, {})
+        values = {"in a row": _median(times.get("back_to_back"))}
+        if name == "auto" and graph:
+            values["in a CUDA graph"] = graph["median"]
+        yield _case(
+            "gpu",
+            name,
+            shape,
+            milliseconds=_times(times.get("single")),
+            errors={kind: _number(e) for kind, e in result["errors"].get(name, {}).items()},
+            values=values,
+            note=notes.get(name),
+        )
+
+
+def _compared(suite: str) -> Callable[[Result], Iterator[Case]]:
+    def cases(result: Result) -> Iterator[Case]:
+        problem = {"case": str(result["case"]), "batch": _count(result["batch"]), "n": _count(result["n"])}
+        errors, notes = result.get("errors", {}), result.get("notes", {})
+        for name in dict.fromkeys([*result["milliseconds"], *errors, *notes]):
+            times = result["milliseconds"].get(name, {})
+            values = {"in a row": _median(times.get("back_to_back"))}
+            if graph := result.get("graph_milliseconds", {}).get(name):
+                values["in a CUDA graph"] = _median(graph)
+            yield _case(
+                suite,
+                name,
+                problem,
+                milliseconds=_times(times.get("single")),
+                errors={kind: _number(e) for kind, e in errors.get(name, {}).items()},
+                values=values,
+                note=notes.get(name),
+            )
+
+    return cases
+
+
+def _first_use(result: Result) -> Iterator[Case]:
+    names = {"empty": "first call", "filled": "first call, kernels on disk"}
+    for cache, name in names.items():
+        found = result["seconds"].get(cache, {})
+        values = {"seconds": _number(found.get("first"))}
+        yield _case("first-use", name, {"case": str(result["case"])}, values=values, note=result["notes"].get(cache))
+
+
+def _steps(result: Result) -> Iterator[Case]:
+    n = _count(result["n"])
+    for size, time in result["milliseconds"].items():
+        offset = f"n {int(size) - n:+d}" if int(size) != n else "n"
+        yield _case(
+            "steps", offset, {"case": str(result["case"]), "n": int(size)}, values={"milliseconds": _number(time)}
+        )
+
+
+def _accuracy(result: Result) -> Iterator[Case]:
+    kinds = ("root", "inverse", "root_gradient", "inverse_gradient")
+    parameters = {key: result[key] for key in ("dtype", "spectrum", "condition")}
+    products = {f"{way}_products": _number(result[way]["products"]) for way in ("forward", "backward")}
+    errors = {kind: _number(result[f"{kind}_error"]) for kind in kinds}
+    yield _case("precision", str(result["solver"]), parameters, errors=errors, values=products)
+
+
+def _timed_shape(suite: str) -> Callable[[Result], Iterator[Case]]:
+    def cases(result: Result) -> Iterator[Case]:
+        shape = {"batch": _count(result["batch"]), "n": _count(result["n"])}
+        own = {"root": "root_error", "gradient": "root_gradient_error"}
+        errors = {kind: _number(result[key]) for kind, key in own.items() if key in result}
+        for name, times in result["milliseconds"].items():
+            yield _case(suite, name, shape, milliseconds=_times(times), errors=errors if name == "auto" else {})
+
+    return cases
+
+
+def _memory(result: Result) -> Iterator[Case]:
+    shape = {"batch": _count(result["batch"]), "n": _count(result["n"])}
+    values = {"megabytes": _finite(result["bytes"]) / 2**20, "batches": _number(result["batches"])}
+    yield _case("memory", str(result["solver"]), shape, values=values)
+
+
+def _layers(result: Result) -> Iterator[Case]:
+    for name, times in result["milliseconds"].items():
+        graph = _median(result.get("graph_milliseconds", {}).get(name))
+        parameters = {"network": str(result["case"])}
+        yield _case("layers", name, parameters, milliseconds=_times(times["single"]), values={"in a CUDA graph": graph})
+
+
+PROGRAMS: dict[str, tuple[str, str, Callable[[Result], Iterator[Case]]]] = {
+    **{
+        f"python -m matroot.bench.gpu --suites {suite}": ("cuda", dtype, _compared(suite))
+        for suite, dtype in (("hard", "float32"), ("large", "float32"), ("singular", "float32"), ("float64", "float64"))
+    },
+    "python -m matroot.bench.gpu --suites first-use": ("cuda", "float32", _first_use),
+    "python -m matroot.bench.gpu --suites steps": ("cuda", "float32", _steps),
+    "python -m matroot.bench.gpu": ("cuda", "float32", _gpu),
+    "python -m matroot.bench.solver accuracy": ("cpu", "float32 and float64", _accuracy),
+    "python -m matroot.bench.solver speed": ("cpu", "float32", _timed_shape("default")),
+    "python -m matroot.bench.solver crossover": ("cpu", "float32", _timed_shape("crossover")),
+    "python -m matroot.bench.solver memory": ("cpu", "float32", _memory),
+    "python -m matroot.bench.layer_cost": ("cuda", "bfloat16", _layers),
+}
+"""How a command begins -> device, dtype, and the cases of one of its results; the first that fits counts."""
+
+
+def _case(suite: str, contestant: str, parameters: dict[str, Any], **measured: Any) -> Case:
+    name = " ".join([contestant, *(f"{key}={value}" for key, value in parameters.items())])
+    empty: dict[str, Any] = {"milliseconds": None, "errors": {}, "values": {}, "note": None}
+    return Case(suite, name, contestant, parameters, **(empty | measured))
+
+
+def _times(found: Any) -> dict[str, float | None] | None:
+    return None if found is None else {key: _finite(found[key]) for key in TIMES}
+
+
+def _median(found: Any) -> float | None:
+    return None if found is None else _finite(found["median"])
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{value!r} is no size")
+    return value
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else _finite(value)
+
+
+def _finite(value: Any) -> float:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    if not good:
+        raise ValueError(f"{value!r} is no measurement")
+    return value
+
+
+def read_json(path: Path) -> tuple[bytes, Any]:
+    """The bytes of a file and its JSON; None if it cannot be read, which the reader of the format explains."""
+    try:
+        raw = path.read_bytes()
+        return raw, json.loads(raw)
+    except (OSError, ValueError, RecursionError):
+        return b"", None

@@ -1,0 +1,144 @@
+"""Result files of the programs beside ``matroot bench``: what they become, and how wrong ones are explained."""
+
+import re
+
+import pytest
+
+from matroot.bench.report import ResultError, content_of, page
+from matroot.bench.report.findings import suite_findings
+from matroot.bench.report.sections import SECTIONS
+
+from .example_results import gpu, load, program, times_of
+
+SHAPE = {"batch": 4, "n": 64}
+BOTH = {"single": times_of(2.0), "back_to_back": times_of(1.5)}
+COMPARED = [
+    {
+        "case": f"4 x {n}, log",
+        "batch": 4,
+        "n": n,
+        "notes": {"cupy eigh": "not installed"},
+        "milliseconds": {"matroot forward": BOTH, "jax eigh": {"single": times_of(n), "back_to_back": times_of(n)}},
+        "graph_milliseconds": {"matroot forward": times_of(0.5)},
+        "errors": {"matroot": {"root": 1e-6}, "torch eigh": {"root": n * 1e-6}},
+    }
+    for n in (16, 32)
+]
+FASTER = "takes between 8 (4 matrices 16 x 16) and 16 (4 matrices 32 x 32) times as long as the root of matroot"
+EXAMPLES = {
+    **{suite: program(f"gpu --suites {suite}", COMPARED) for suite in ("hard", "large", "float64", "singular")},
+    "first-use": program(
+        "gpu --suites first-use",
+        [{"case": "1 x 64", "seconds": {"empty": {"first": 4.0}, "filled": {"first": 0.5}}, "notes": {}}],
+    ),
+    "steps": program(
+        "gpu --suites steps",
+        [{"case": "4 x 64", "n": 64, "milliseconds": {"63": 1.0, "64": 1.1, "65": 2.2}, "notes": {}}],
+    ),
+    "gpu": gpu(
+        *((4, n, {"auto": 0.5, "jax eigh": n / 8, "paper": 4.0}, {"auto": 2e-7, "paper": 0.02}) for n in (16, 32))
+    ),
+    "default": program(
+        "solver speed",
+        [
+            {"batch": 4, "n": n, "milliseconds": {"auto": times_of(1.0), "eigh": times_of(n)}, "root_error": 1e-7}
+            for n in (8, 16)
+        ],
+    ),
+    "precision": program(
+        "solver accuracy",
+        [
+            {"dtype": dtype, "spectrum": "log", "condition": 1e4, "solver": solver}
+            | {f"{kind}_error": error for kind in ("root", "inverse", "root_gradient", "inverse_gradient")}
+            | {way: {"products": 9} for way in ("forward", "backward")}
+            for dtype in ("float32", "float64")
+            for solver, error in (("minimax+smith", 1e-6), ("eigh", 3e-6))
+        ],
+    ),
+    "crossover": program(
+        "solver crossover",
+        [
+            {"batch": 1, "n": n, "milliseconds": {"minimax+smith": times_of(1.0), "eigh": times_of(16 / n)}}
+            for n in (8, 32)
+        ],
+    ),
+    "memory": program(
+        "solver memory",
+        [
+            {**SHAPE, "solver": solver, "bytes": size * 2**20, "batches": size}
+            for solver, size in (("minimax+smith", 2), ("eigh", 6))
+        ],
+    ),
+    "layers": program(
+        "layer_cost",
+        [
+            {
+                "case": "ResNet",
+                "milliseconds": {name: {"single": times_of(t)} for name, t in (("plain", 2.0), ("whitened", 3.0))},
+                "graph_milliseconds": {"plain": times_of(1.0), "whitened": times_of(1.2)},
+            }
+        ],
+    ),
+}
+FOUND = {
+    **dict.fromkeys(("hard", "large", "float64", "singular"), FASTER),
+    "first-use": "The first call of a process takes up to 4 s (1 x 64), 0.5 s with kernels on disk.",
+    "steps": "No time grows by more than 2 times when n grows by one (4 x 64, from n = 64 to 65).",
+    "gpu": "(JAX), which has no root or gradient in it, takes between 4 (4 matrices 16 x 16)",
+    "default": "eigh with the exact gradient takes between 8 (4 matrices 8 x 8) and 16 (4 matrices 16 x 16) times",
+    "precision": "a root in float32 is 1.0·10⁻⁶, with spectrum log of condition 10000; there eigh 3.0·10⁻⁶.",
+    "crossover": "minimax+smith is slower for 1 matrix 32 x 32.",
+    "memory": "For 4 matrices 64 x 64 the default needs 2 MB beyond its results; eigh 6 MB.",
+    "layers": "whitened takes 3 ms, 1.5 times as long as plain (2 ms); inside a CUDA graph 1.2 ms and 1 ms.",
+}
+
+
+@pytest.mark.parametrize("suite", EXAMPLES)
+def test_every_program_has_its_section_its_figure_and_its_finding(tmp_path, suite):
+    found = load(tmp_path, EXAMPLES[suite])
+    (part,) = content_of([found]).sections
+    assert part.suite == suite
+    assert part.figures
+    assert FOUND[suite] in part.findings[0][0].text
+
+
+def test_a_page_of_all_programs(tmp_path):
+    files = [load(tmp_path, found, f"{name}.json") for name, found in EXAMPLES.items()]
+    html = page(content_of(files))
+    assert re.findall(r'<section id="suite-([\w-]+)"', html) == [suite for suite in SECTIONS if suite in EXAMPLES]
+    assert html.count("base64,") == len(EXAMPLES)
+
+
+def test_times_inside_a_graph_stand_beside_those_of_calls(tmp_path):
+    found = load(tmp_path, EXAMPLES["gpu"])
+    *_, graph = suite_findings("gpu", found)
+    assert graph.text.endswith("4 matrices 16 x 16 takes 0.05 ms instead of 0.5 ms, 10 times as fast.")
+    notes = [case.note for case in found.cases if case.contestant == "cupy eigh"]
+    assert notes == ["not installed"] * 2
+
+
+def without(found, key):
+    return {name: value for name, value in found.items() if name != key}
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (EXAMPLES["gpu"] | {"command": "python -m other"}, "field command must begin with one of: python -m matroot"),
+        (EXAMPLES["gpu"] | {"results": {}}, "field results must be a list"),
+        (EXAMPLES["gpu"] | {"surroundings": {"date": ""}}, "field surroundings must name date, processor, torch"),
+        (EXAMPLES["gpu"] | {"results": [3]}, "field results[0] is not as python -m matroot.bench.gpu writes it"),
+        (program("solver memory", [SHAPE | {"solver": "a", "batches": 1}]), "field results[0] has no 'bytes'"),
+        (program("solver memory", [SHAPE | {"solver": "a", "bytes": -1}]), "-1 is no measurement"),
+        (program("solver memory", [{"batch": 0}]), "0 is no size"),
+        (without(EXAMPLES["gpu"], "results"), 'field format must be "matroot-bench 1"'),
+    ],
+)
+def test_wrong_files_are_explained(tmp_path, found, message):
+    with pytest.raises(ResultError, match=re.escape(message)):
+        load(tmp_path, found)
+
+
+def test_a_quick_run_says_so(tmp_path):
+    found = EXAMPLES["memory"] | {"command": "python -m matroot.bench.solver memory --quick"}
+    assert "the numbers are rough" in page(content_of([load(tmp_path, found)]))

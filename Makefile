@@ -13,17 +13,16 @@ demo: $(READY)
 	@$(BIN)/matroot report build/demo/bench-cpu-float32.json --out $(CURDIR)/build/demo/report.html
 
 # The page of the committed results, and its figures.
-RESULTS := benchmarks/results
+REPORTED := $(sort $(wildcard $(foreach kind,bench gpu layers solver,benchmarks/results/$(kind)-*.json)))
 report: $(READY)
 	@mkdir -p build/report
-	$(BIN)/matroot report $(sort $(wildcard $(foreach kind,bench gpu layers solver,$(RESULTS)/$(kind)-*.json))) \
-		--out build/report/index.html
+	$(BIN)/matroot report $(REPORTED) --out build/report/index.html --figures build/report/figures
 
 # The site, in build/site: figures first, tutorials among them, those that have changed. Needs no network.
 docs: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python docs/figures build/figures
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto docs build/site
-	$(BIN)/matroot report benchmarks/results/bench-*.json --out $(CURDIR)/build/site/report.html
+	$(BIN)/matroot report $(REPORTED) --out $(CURDIR)/build/site/report.html
 	@echo "build/site/index.html"
 
 # Both sessions run, whichever fails: the kernels have one of their own, under Triton's interpreter.

@@ -165,7 +165,8 @@ def norm(X):
 @pytest.mark.parametrize(("n", "rank"), [(64, 20), (256, 48)])
 @pytest.mark.parametrize("scale", [1.0, 4.0**20, 4.0**-20])
 def test_rank_deficient_matrices_are_shifted(n, rank, scale):
-    """Roots and gradient are those of A + sigma I with sigma = 4 eps theta, as the docstring of Minimax says.
+    """Of B = A + sigma I with sigma = 4 eps theta, the inverse root and the gradient, and the root less sigma times its
+    inverse, as the docstring of Minimax says.
 
     A and the products are rounded by about eps theta/4 at most, which moves an eigenvalue sigma by a sixteenth.
     """
@@ -182,10 +183,8 @@ def test_rank_deficient_matrices_are_shifted(n, rank, scale):
     S, R = matroot.roots(X, "minimax", gradient="smith")
     G = random_like(A)
     (gradient,) = torch.autograd.grad(S, X, G)
-    wrong_S, wrong_R = (
-        found.double() - apply(lambda v, power=power: (v + sigma) ** power, A)
-        for found, power in ((S.detach(), 0.5), (R.detach(), -0.5))
-    )
+    wrong_S = S.detach().double() - apply(lambda v: v * (v + sigma) ** -0.5, A)
+    wrong_R = R.detach().double() - apply(lambda v: (v + sigma) ** -0.5, A)
     least = sigma[:, 0].sqrt()
     assert (norm(wrong_S) < eps**0.5 * norm(S.detach())).all()
     assert (norm(null.mT @ wrong_S @ null) < least / 8).all()

@@ -14,7 +14,7 @@ from ..bench.suites import NAMES
 OWN_ARGUMENTS = ("train", "compare")
 """Commands that read their arguments themselves, from the fields of a recipe."""
 EXTRAS = {
-    "bench": ("rich",),
+    "bench": ("rich", "matplotlib"),
     "style": ("rich", "safetensors", "PIL"),
     "training": ("rich", "tyro", "timm", "torchvision", "safetensors", "sklearn", "scipy", "PIL", "matplotlib"),
 }
@@ -54,11 +54,14 @@ def _parser() -> argparse.ArgumentParser:
     _describe_warmup(commands.add_parser("warmup", help="compile the kernels for a GPU ahead"))
     commands.add_parser("demo", help="errors and times of every preset next to torch.linalg.eigh, in seconds")
     _describe_bench(commands.add_parser("bench", help="errors and times of every method on this machine, as JSON"))
-    report = commands.add_parser("report", help="result files as one page of HTML")
-    report.add_argument("files", nargs="+", type=Path, metavar="FILE", help="written by matroot bench")
+    report = commands.add_parser("report", help="result files as one page of HTML, and as figures for a paper")
+    report.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="written by matroot bench, or by the programs beside it"
+    )
     report.add_argument(
         "--out", type=Path, default=Path("report.html"), metavar="PAGE.html", help="default: %(default)s"
     )
+    report.add_argument("--figures", type=Path, metavar="DIR", help="folder for the figures as SVG, PDF and PNG")
     _describe_stylize(commands.add_parser("stylize", help="photos in the style of paintings"))
     commands.add_parser("train", help="train one of the paper's networks: matroot train --list")
     commands.add_parser("compare", help="train a network with several presets and seeds, and compare them")

@@ -7,4 +7,4 @@ from ..bench import report
 
 def run(chosen: argparse.Namespace) -> int:
     """Write the page of the files, and their figures if asked to; returns the exit status."""
-    return report.write(chosen.files, chosen.out, getattr(chosen, "figures", None))
+    return report.write(chosen.files, chosen.out, chosen.figures)

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import decision
 import matplotlib as mpl
+import numerics
 import paper
+import precision
 import results
 import scalar
 import style
@@ -20,7 +22,11 @@ from matplotlib import pyplot as plt
 DOCS = Path(__file__).parents[1]
 ROOT = DOCS.parent
 FROM_RESULTS = (results.times, results.errors)
-COMPUTED = (decision.decision, scalar.small_eigenvalues, paper.normalisations, paper.approximants)
+COMPUTED = (
+    decision.decision, scalar.small_eigenvalues, paper.normalisations, paper.approximants,
+    numerics.floors, numerics.composition, numerics.gaps, numerics.solvers,
+    precision.refinement, precision.half_products, precision.shifted,
+)  # fmt: skip
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.py"))
 
 

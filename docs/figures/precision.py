@@ -141,7 +141,7 @@ def shifted():
     for label, (distance, colour) in curves.items():
         ax.semilogx(x, distance, color=colour, label=label)
     ax.axhline(0.3, color=INK, linewidth=0.8, linestyle=":")
-    ax.set_xlabel("eigenvalue λ, in units of the shift σ")
+    ax.set_xlabel(r"eigenvalue $\lambda$, in units of the shift $\sigma$")
     ax.set_ylabel(r"distance from $\sqrt{\lambda}$, in $\sqrt{\sigma}$")
     ax.legend()
     ax.grid()

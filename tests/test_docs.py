@@ -1,6 +1,5 @@
 """The documentation is executed."""
 
-import json
 import re
 from pathlib import Path
 
@@ -26,19 +25,3 @@ def test_python_blocks_run(page, capsys):
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), target
-
-
-def test_figures_are_those_of_the_committed_results():
-    rows = re.findall(r"^\| (error, )?(\d+) x (\d+) x \d+ \|(.+)\|$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert len(rows) == 5
-    measured = []
-    for device in ("cpu", "cuda"):
-        cases = json.loads((ROOT / f"benchmarks/results/bench-{device}-float32.json").read_text())["cases"]
-        for name in ("auto", "eigh", "paper"):
-            own = [case for case in cases if (case["suite"], case["contestant"]) == ("speed", name)]
-            measured.append({(case["parameters"]["batch"], case["parameters"]["n"]): case for case in own})
-    for error, batch, n, cells in rows:
-        for cell, cases in zip(cells.split("|"), measured, strict=True):
-            case = cases[int(batch), int(n)]
-            value = case["errors"]["root"] if error else case["milliseconds"]["median"]
-            assert float(cell) == float(f"{value:.2g}")

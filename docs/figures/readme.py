@@ -1,0 +1,41 @@
+"""Draw the figure of README.md, which is committed: ``python docs/figures/readme.py``."""
+
+import hashlib
+import re
+
+import matplotlib as mpl
+import results
+import style
+from draw import DOCS
+
+FIGURE = DOCS / "_static/readme.svg"
+SOURCE = results.RESULTS / "bench-cpu-float32.json"
+# Where README.md is shown the page has no colours for it: it brings those of both themes, and a background.
+THEMES = """<style>
+svg { background: #ffffff }
+@media (prefers-color-scheme: dark) {
+  svg { background: #0d1117; --ink: #d7dde4; --faint: #3d4650; --one: #6cb6ff; --two: #ff9d5c; --three: #6fd08c;
+        --six: #9aa7b5 }
+}
+</style>
+"""
+
+
+def digest() -> str:
+    """Of the results that are drawn; the file names it, so that a test sees whether it is up to date."""
+    return hashlib.sha256(SOURCE.read_bytes()).hexdigest()
+
+
+def main() -> None:
+    with mpl.rc_context(style.RC | {"svg.fonttype": "none", "font.family": "sans-serif"}):
+        figure = results.errors()
+        for ax in figure.axes:
+            ax.minorticks_off()  # two thirds of the file
+        style.save(figure, FIGURE)
+    source = re.sub(r"\s*<metadata>.*?</metadata>", "", FIGURE.read_text(), flags=re.DOTALL)
+    start = source.index(">", source.index("<svg")) + 1
+    FIGURE.write_text(f"{source[:start]}\n<!-- results: {digest()} -->\n{THEMES}{source[start:]}")
+
+
+if __name__ == "__main__":
+    main()

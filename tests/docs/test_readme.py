@@ -18,7 +18,7 @@ def measured() -> dict:
 
 
 def test_the_table_is_that_of_the_committed_results(measured):
-    rows = re.findall(r"^\| (\d+) x (\d+) x \d+ \|(.+)\|$", README, re.MULTILINE)
+    rows = re.findall(r"^\| (\d+)\D(\d+)\D\d+ \|(.+)\|$", README, re.MULTILINE)
     assert len(rows) == 6
     cases = {(case["batch"], case["n"]): case for case in measured["results"]}
     for batch, n, cells in rows:

@@ -10,15 +10,14 @@ from draw import DOCS
 
 FIGURE = DOCS / "_static/readme.svg"
 SOURCE = results.RESULTS / "bench-cpu-float32.json"
-# Where README.md is shown the page has no colours for it: it brings those of both themes, and a background.
-THEMES = """<style>
-svg { background: #ffffff }
-@media (prefers-color-scheme: dark) {
-  svg { background: #0d1117; --ink: #d7dde4; --faint: #3d4650; --one: #6cb6ff; --two: #ff9d5c; --three: #6fd08c;
-        --six: #9aa7b5 }
-}
-</style>
-"""
+
+
+def themes() -> str:
+    """Colours for both themes, and backgrounds: where README.md is shown the page has none for the figure."""
+    css = (DOCS / "_static/site.css").read_text()
+    dark = " ".join(css.partition('body[data-theme="dark"] {')[2].partition("}")[0].split())
+    light = "svg { background: #ffffff }"
+    return f"<style>{light} @media (prefers-color-scheme: dark) {{ svg {{ background: #0d1117; {dark} }} }}</style>"
 
 
 def digest() -> str:
@@ -30,11 +29,11 @@ def main() -> None:
     with mpl.rc_context(style.RC | {"svg.fonttype": "none", "font.family": "sans-serif"}):
         figure = results.errors()
         for ax in figure.axes:
-            ax.minorticks_off()  # two thirds of the file
+            ax.minorticks_off()  # half of the file
         style.save(figure, FIGURE)
     source = re.sub(r"\s*<metadata>.*?</metadata>", "", FIGURE.read_text(), flags=re.DOTALL)
     start = source.index(">", source.index("<svg")) + 1
-    FIGURE.write_text(f"{source[:start]}\n<!-- results: {digest()} -->\n{THEMES}{source[start:]}")
+    FIGURE.write_text(f"{source[:start]}\n<!-- results: {digest()} -->\n{themes()}{source[start:]}")
 
 
 if __name__ == "__main__":

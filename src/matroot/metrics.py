@@ -8,7 +8,7 @@ from torch.autograd import Function
 
 from ._api import sqrtm
 from .backends import torch_ops
-from .methods.minimax import polar_factor
+from .methods import minimax
 
 
 def frechet_distance(mu1: Tensor, cov1: Tensor, mu2: Tensor, cov2: Tensor) -> Tensor:
@@ -123,7 +123,7 @@ class _PolarTraceNorm(Function):
     @staticmethod
     def forward(K):
         tall = K if K.shape[-2] >= K.shape[-1] else K.mT
-        U = polar_factor(tall)
+        U = minimax.polar_factor(tall)
         U = U if tall is K else U.mT
         return (U * K).sum((-2, -1)), U
 

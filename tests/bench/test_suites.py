@@ -14,6 +14,7 @@ from matroot.bench import compare, entries, runner, suites
 from matroot.bench.cases import Settings
 from matroot.bench.format import read as checked
 from matroot.bench.suites import accuracy, forward
+from matroot.train.recipes import RECIPES
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -108,7 +109,9 @@ def test_names_of_a_full_run_are_unique_and_those_of_the_committed_results():
 @pytest.mark.parametrize("path", sorted(COMMITTED.glob("*.json")), ids=lambda path: path.stem)
 def test_committed_commands_can_be_run(path):
     command = json.loads(path.read_text())["command"].split()
-    if command[0] == "matroot":
+    if command[:2] == ["matroot", "compare"]:
+        assert command[2] in RECIPES
+    elif command[0] == "matroot":
         assert _parser().parse_args(command[1:]).suite == list(suites.NAMES)
     else:
         assert command[:2] == ["python", "-m"]

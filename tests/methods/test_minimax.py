@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -197,13 +199,24 @@ def test_a_shifted_eigenvalue_has_its_formula():
     )
 
 
-@pytest.mark.parametrize(("gradient", "most"), [("krylov", 8), ("smith", 6)])
-@pytest.mark.parametrize("function", [matroot.sqrtm, matroot.invsqrtm])
-def test_memory(function, gradient, most):
-    """Batches of matrices beyond input, value, what is saved, and gradient."""
+def memory_of_gradients():
+    """Batches of matrices beyond input, value, what is saved, and gradient: root, then inverse root."""
     A = wishart(16, 32, dtype=torch.float32)
-    extra = extra_memory(lambda X: function(X, "minimax", gradient=gradient, backend="torch"), A, torch.ones_like(A))
-    assert extra < (most + 0.3) * A.nbytes  # numbers per matrix, and identities, are small beside
+
+    def extra(function, gradient):
+        return extra_memory(lambda X: function(X, "minimax", gradient=gradient, backend="torch"), A, torch.ones_like(A))
+
+    functions = (matroot.sqrtm, matroot.invsqrtm)
+    return {g: [extra(function, g) / A.nbytes for function in functions] for g in ("krylov", "smith")}
+
+
+def test_memory():
+    """In a process of its own: a compilation that failed before makes PyTorch keep tensors of later calls longer."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        found = process.submit(memory_of_gradients).result()
+    # Numbers per matrix, and identities, are small beside.
+    assert max(found["krylov"]) < 8.3
+    assert max(found["smith"]) < 6.3
 
 
 @pytest.mark.parametrize(("m", "n"), [(40, 20), (12, 12)])

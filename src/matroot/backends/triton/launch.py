@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from .compile_log import log_slow_compilation
+
 COMMON_OPTIONS = {"enable_fp_fusion": True}
 """Of every kernel: a product and a sum round once, which Triton from 3.10 on does only where it is asked to."""
 _compiled: dict[tuple, tuple[Any, tuple]] = {}
@@ -45,7 +47,8 @@ def launch_cached(
     if compiled is not None:
         compiled[grid](*arguments, *constants)
     else:
-        compiled = kernel[grid](*arguments, **options, **COMMON_OPTIONS)
+        with log_slow_compilation(kernel):
+            compiled = kernel[grid](*arguments, **options, **COMMON_OPTIONS)
         _compiled[key] = compiled, tuple(options[name] for name in kernel.arg_names[len(arguments) :])
     return compiled
 

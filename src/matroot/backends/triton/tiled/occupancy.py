@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import torch
 
+from ..compile_log import log_slow_compilation
 from ..launch import COMMON_OPTIONS
 
 WARPS = 4
@@ -72,7 +73,8 @@ def resident_programs(
         return 1
     key = (id(kernel), device, *options.values(), key)
     if key not in _resident:
-        compiled = kernel.warmup(*arguments(), grid=(1, 1, 1), **options, **COMMON_OPTIONS)
+        with log_slow_compilation(kernel):
+            compiled = kernel.warmup(*arguments(), grid=(1, 1, 1), **options, **COMMON_OPTIONS)
         limits = torch.cuda.get_device_properties(device)
         _resident[key] = programs_of_compiled(compiled, limits) * limits.multi_processor_count
     return _resident[key]

@@ -73,9 +73,9 @@ def check_results(backend: str) -> None:
         found = evaluate(A, backend)
         exact = evaluate(A.double(), "torch")
         for name, X, Y in zip(("root", "inverse root", "gradient"), found, exact, strict=True):
-            # Rounding grows with the condition number, here below 100.
-            error = ((X - Y).norm() / Y.norm()).item()
-            require(error < 100 * torch.finfo(dtype).eps, f"{name} in {dtype} by {backend} has error {error:.1e}")
+            # Rounding times what the condition number, here below 50, and n products allow.
+            error = (torch.linalg.matrix_norm(X - Y) / torch.linalg.matrix_norm(Y)).max().item()
+            require(error < 200 * torch.finfo(dtype).eps, f"{name} in {dtype} by {backend} has error {error:.1e}")
         if backend == "compiled":
             threads = torch.get_num_threads()
             torch.set_num_threads(1)

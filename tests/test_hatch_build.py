@@ -108,6 +108,7 @@ def test_the_compiler_may_have_options(commands):
 @needs_compiler
 def test_without_openmp_it_runs_on_one_thread(tmp_path, monkeypatch):
     """In a process of its own, for a library is loaded once."""
+    monkeypatch.delenv("CC", raising=False)
     monkeypatch.setattr(hatch_build, "_openmp", lambda compiler: [])
     library = tmp_path / "roots.so"
     hatch_build.compile_library(ROOT / hatch_build.SOURCES / "roots.c", library, "-O1", "-DDISPATCH(f)=f##_plain")
@@ -141,6 +142,7 @@ def test_tag_of_the_target_on_macos(target, machine, tag, monkeypatch):
 @pytest.mark.parametrize("order", [1, -1])
 def test_tag_claims_no_other_linux(order, monkeypatch):
     """Versions of packaging differ in which comes first."""
+    monkeypatch.setattr(sys, "platform", "linux")
     tags = ["linux_x86_64", "manylinux_2_36_x86_64", "musllinux_1_2_x86_64"]
     monkeypatch.setattr(hatch_build, "platform_tags", lambda: iter(tags[::order]))
     assert hatch_build.platform_tag() == "linux_x86_64"

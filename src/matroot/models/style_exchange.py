@@ -183,7 +183,18 @@ class StyleExchange(nn.Module):
         return self.photo.decode(self.painting.content(paintings), self.photo.style(photos))
 
     def forward(self, photos: Tensor, paintings: Tensor) -> tuple[Tensor, Tensor]:
-        """Each in the style of the other: photos as paintings, paintings as photos."""
+        """Each in the style of the other; all in [-1, 1].
+
+        Args:
+            photos: (B, 3, H, W), with H and W multiples of 4.
+            paintings: (B, 3, h, w), with h and w multiples of 4.
+
+        Returns:
+            Photos as paintings, (B, 3, H, W), and paintings as photos, (B, 3, h, w).
+
+        Raises:
+            ValueError: for other sizes.
+        """
         return self.to_paintings(photos, paintings), self.to_photos(paintings, photos)
 
     def require_preset(self, preset: str) -> None:

@@ -124,7 +124,18 @@ class StyleNetwork(nn.Module):
         return torch.sigmoid(logits.to(torch.promote_types(logits.dtype, torch.float32)))
 
     def forward(self, images: Tensor) -> Tensor:
-        """(B, 3, H, W) in [0, 1] -> the same images, as far as the network can reproduce them."""
+        """The images as far as the network can reproduce them.
+
+        Args:
+            images: (B, 3, H, W) in [0, 1].
+
+        Returns:
+            The pictures, (B, 3, H, W) in [0, 1].
+
+        Raises:
+            TypeError: for integers and complex numbers.
+            ValueError: for another shape.
+        """
         x = None
         for k, features in enumerate(reversed(self.encode(images))):
             x = self.step(k, x, features)

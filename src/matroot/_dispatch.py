@@ -59,7 +59,7 @@ def choose(
     where                          n, number of matrices   plan
     =============================  ======================  =======================
     CPU, real                      n <= 160, or n <= 256   ``Minimax``, ``Smith``
-                                   and four matrices
+                                   from four matrices on
     CPU, complex64, complex128     n <= 64, n <= 32        ``Minimax``, ``Smith``
     CPU, otherwise                 any                     ``Eigen``, ``Exact``
     CUDA, real                     n <= 1024               ``Minimax``, ``Smith``
@@ -83,8 +83,8 @@ def choose(
     ``compiled``  compiled code on the CPU: ``Minimax`` with ``Krylov`` or ``Smith``, real
     ``triton``    kernels on NVIDIA GPUs, float32 and half types: ``Minimax`` with ``Smith`` up to n = 1024,
                   ``Taylor``, ``Pade`` and ``NewtonSchulz`` with ``Lyapunov`` up to n = 64
-    ``refined``   ``Minimax`` with ``Smith`` in float64, from float32 ones of ``triton`` or ``compiled``; asks the
-                  host whether they converged, so not in a CUDA graph
+    ``refined``   ``Minimax`` with ``Smith``, as they are by default, in float64, from float32 results of ``triton``
+                  or ``compiled``; asks the host whether they converged, so not in a CUDA graph or ``torch.compile``
     ``embedded``  the same for complex matrices, as real ones of twice the size
     ============  ================================================================================================
 

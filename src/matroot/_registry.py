@@ -73,9 +73,9 @@ def preset(name: str) -> Preset:
         ValueError: if the name is unknown, naming the valid ones.
 
     Example:
-        >>> matroot.preset("mpa-lya")
-        {'method': Pade(degree=5, form=None), 'gradient': Lyapunov(iterations=8, tolerance=None, norm='input')}
         >>> S = matroot.sqrtm(torch.eye(3), **matroot.preset("mpa-lya"))
+        >>> matroot.preset("mpa-lya")["method"]
+        Pade(degree=5, form=None)
     """
     return _look_up("preset", name, PRESETS).copy()
 

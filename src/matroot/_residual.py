@@ -11,9 +11,12 @@ from .backends import torch_ops
 def residual(A: Tensor, root: Tensor, *, inverse: bool = False) -> Tensor:
     """Relative residual of a root, 0 for an exact one and 1 for a root that is zero.
 
-    For a root S of A this is ||S^2 - A||_F/||A||_F, for an inverse root R it is ||R A R - I||_F/||I||_F. Computed in
-    float32 at least, on the Hermitian part of A, free of overflow at any scale. A zero matrix has residual 0 where the
-    product it is compared with is zero too.
+    For a root S and an inverse root R of A these are ::
+
+        ||S^2 - A||_F/||A||_F,   ||R A R - I||_F/||I||_F,
+
+    computed in float32 at least, on the Hermitian part of A, free of overflow at any scale. A zero matrix has residual
+    0 where the product it is compared with is zero too.
 
     Args:
         A: (*, n, n), the matrices.

@@ -16,9 +16,9 @@ class Krylov(ImplicitGradient):
     """The Lyapunov equation of the root, added to that of the inverse root.
 
     With S = A^(1/2) and R = A^(-1/2), S X + X S = C is also R X + X R = R C R. Their sum with
-    mu = sqrt(||S||_F/||R||_F)::
+    mu = sqrt(||S||_F/||R||_F), ::
 
-        (S/mu + mu R) X + X (S/mu + mu R) = C/mu + mu R C R
+        (S/mu + mu R) X + X (S/mu + mu R) = C/mu + mu R C R,
 
     has a condition number near half the fourth root of A's, so conjugate gradients need few
     iterations, of one product each; the right-hand side costs two. Both roots are needed: a

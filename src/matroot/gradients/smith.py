@@ -14,9 +14,9 @@ from ._base import ImplicitGradient
 class Smith(ImplicitGradient):
     """The equation of ``Krylov``, B X + X B = C with B = S/mu + mu R, summed instead of iterated.
 
-    For any p > 0, with K = (B + p I)^-1 and F = I - 2 p K::
+    For any p > 0, with K = (B + p I)^-1 and F = I - 2 p K, ::
 
-        X = sum over k of F^k (2 p K C K) F^k
+        X = sum over k of F^k (2 p K C K) F^k,
 
     and doubling, X <- X + F X F, F <- F^2, sums 2^j terms in j rounds. Both roots are needed: a method
     asked for one computes the other too. Takes more products than ``Krylov`` and far fewer passes over

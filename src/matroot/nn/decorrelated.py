@@ -29,7 +29,7 @@ from .covariance import add_to_diagonal
 _SHARED = """
 
     With G groups of d = num_features/G channels, each group has its own mean and its own
-    W = (covariance + eps I)^(-1/2) over all positions of the batch, and::
+    W = (covariance + eps I)^(-1/2) over all positions of the batch, and ::
 
         y = weight * W (x - mean) + bias
 

@@ -15,9 +15,9 @@ from .covariance import covariance
 class TemporalCovariancePool(SecondOrderPool):
     """Square root of the temporal covariance: of the channels within frames and between neighbouring frames.
 
-    For every frame l, with X_i the centred features (C, N) of frame i and i, j over the window around l::
+    For every frame l, with X_i the centred features (C, N) of frame i and i, j over the window around l, ::
 
-        Temp.Cov.(X_l) = 1/N sum_i sum_j X_i X_j^T = 1/N (sum_i X_i) (sum_j X_j)^T
+        Temp.Cov.(X_l) = 1/N sum_i sum_j X_i X_j^T = 1/N (sum_i X_i) (sum_j X_j)^T,
 
     i = j being the covariances inside frames and the rest those between them: the covariance of a sum of frames. At
     both ends of the video the border frame is repeated.

@@ -161,7 +161,7 @@ def apply_style(
     """:func:`stylize` of one picture with a style that is known already.
 
     Args:
-        content: (C, H, W) in [0, 1].
+        content: (C, H, W) or (1, C, H, W) in [0, 1], floating point; C is 1 to 4, see :func:`stylize`.
         style: of the same network, see :func:`style_statistics`.
         strength: 0 is the content as the network reproduces it, 1 the full transfer.
         max_size: longest side of the result; a larger content is reduced first.

@@ -17,7 +17,12 @@ from .methods._base import Output, is_inverse
 
 
 class Roots(NamedTuple):
-    """Square root and inverse square root of the same matrices."""
+    """Square root and inverse square root of the same matrices, what :func:`roots` returns.
+
+    Attributes:
+        sqrt: (*, n, n), the square root.
+        invsqrt: (*, n, n), the inverse square root.
+    """
 
     sqrt: Tensor
     invsqrt: Tensor
@@ -34,21 +39,38 @@ def sqrtm(
 ) -> Tensor:
     """Principal square root of symmetric (Hermitian) positive semidefinite matrices.
 
-    A: (*, n, n), real or complex; leading dimensions are batch, and no matrix affects another.
-       The function is defined on the symmetric part of A, so gradients are symmetric.
-    method: how the root is computed, a name or an object; ``"auto"`` chooses, see :func:`choose`.
-    gradient: how its derivative is computed; None is the method's own choice.
-    ridge: take the root of A + ridge * (trace(A)/n) * I instead; differentiable, scale-free.
-    check: raise ValueError naming matrices that are not finite, not symmetric or indefinite;
-       reads values on the host, so not under ``torch.compile``.
-    backend: where it runs, see :func:`choose`; by default the fastest that can.
-
-    Returns the root with A's shape and dtype; half and bfloat16 are computed in float32. A matrix
-    that holds NaN or Inf, or has a clearly negative eigenvalue, gets a NaN root and a NaN
-    gradient; eigenvalues negative by rounding count as zero. A zero matrix has root zero and
-    derivative zero. What happens at other zero eigenvalues is said in the docstring of each method.
+    The function is defined on the symmetric part of ``A``, so gradients are symmetric, and no matrix of a batch affects
+    another. A matrix that holds NaN or Inf, or has a clearly negative eigenvalue, gets a NaN root and a NaN gradient;
+    eigenvalues negative by rounding count as zero. A zero matrix has root zero and derivative zero. What happens at
+    other zero eigenvalues is said in the docstring of each method.
 
     Like ``scipy.linalg.sqrtm`` on symmetric input, ``torch.linalg.matrix_sqrth`` where that exists.
+
+    Args:
+        A: (*, n, n), float16, bfloat16, float32, float64, complex64 or complex128; leading dimensions are batch.
+        method: how the root is computed, a name or an object; ``"auto"`` chooses, see :func:`choose`.
+        gradient: how its derivative is computed, a name or an object; None is the method's own choice.
+        ridge: take the root of A + ridge * (trace(A)/n) * I instead; differentiable, scale-free.
+        check: raise for matrices that are not finite, not symmetric or indefinite; reads values on the host, so not
+            under ``torch.compile``.
+        backend: where it runs, see :func:`choose`; by default the fastest that can.
+
+    Returns:
+        The root, with the shape, dtype and device of ``A``; half and bfloat16 are computed in float32.
+
+    Raises:
+        TypeError: if ``A`` is not a strided tensor of a floating-point or complex dtype, or ``ridge`` is not a number.
+        ValueError: if ``A`` is not square; if ``method``, ``gradient`` or ``backend`` is unknown or does not go with
+            the others; if ``ridge`` is negative or not finite; with ``check``, naming the bad matrices.
+
+    Example:
+        >>> A = torch.tensor([[2.0, 1.0], [1.0, 2.0]], requires_grad=True)
+        >>> S = matroot.sqrtm(A)
+        >>> torch.allclose(S @ S, A, atol=1e-5)
+        True
+        >>> S.sum().backward()
+        >>> A.grad.shape
+        torch.Size([2, 2])
     """
     return _evaluate(A, "sqrt", method, gradient, ridge, check, backend)[0]
 
@@ -64,11 +86,31 @@ def invsqrtm(
 ) -> Tensor:
     """Inverse principal square root of symmetric (Hermitian) positive definite matrices.
 
-    Arguments and conventions are those of :func:`sqrtm`. Singular matrices give a finite result
-    that depends on the method (see there); a zero matrix gives zero. For covariances of few
-    samples pass a ``ridge``.
+    Conventions are those of :func:`sqrtm`. Singular matrices give a finite result that depends on the method (see
+    there); a zero matrix gives zero. For covariances of few samples pass a ``ridge``.
 
     Like ``scipy.linalg.inv(scipy.linalg.sqrtm(A))``, without forming either.
+
+    Args:
+        A: (*, n, n), float16, bfloat16, float32, float64, complex64 or complex128; leading dimensions are batch.
+        method: how the root is computed, a name or an object; ``"auto"`` chooses, see :func:`choose`.
+        gradient: how its derivative is computed, a name or an object; None is the method's own choice.
+        ridge: take the root of A + ridge * (trace(A)/n) * I instead; differentiable, scale-free.
+        check: raise for matrices that are not finite, not symmetric or indefinite, see :func:`sqrtm`.
+        backend: where it runs, see :func:`choose`; by default the fastest that can.
+
+    Returns:
+        The inverse root, with the shape, dtype and device of ``A``; half and bfloat16 are computed in float32.
+
+    Raises:
+        TypeError: as :func:`sqrtm`.
+        ValueError: as :func:`sqrtm`, and for ``PowerIteration``, which has no inverse root.
+
+    Example:
+        >>> A = torch.tensor([[2.0, 1.0], [1.0, 2.0]])
+        >>> R = matroot.invsqrtm(A)
+        >>> torch.allclose(R @ A @ R, torch.eye(2), atol=1e-5)
+        True
     """
     return _evaluate(A, "invsqrt", method, gradient, ridge, check, backend)[0]
 
@@ -84,7 +126,28 @@ def roots(
 ) -> Roots:
     """Square root and inverse square root from one pass, and one solve in the backward pass.
 
-    Arguments and conventions are those of :func:`sqrtm` and :func:`invsqrtm`.
+    Conventions are those of :func:`sqrtm` and :func:`invsqrtm`.
+
+    Args:
+        A: (*, n, n), float16, bfloat16, float32, float64, complex64 or complex128; leading dimensions are batch.
+        method: how the roots are computed, a name or an object; ``"auto"`` chooses, see :func:`choose`.
+        gradient: how their derivative is computed, a name or an object; None is the method's own choice.
+        ridge: take the roots of A + ridge * (trace(A)/n) * I instead; differentiable, scale-free.
+        check: raise for matrices that are not finite, not symmetric or indefinite, see :func:`sqrtm`.
+        backend: where it runs, see :func:`choose`; by default the fastest that can.
+
+    Returns:
+        Both roots, a named tuple, each with the shape, dtype and device of ``A``.
+
+    Raises:
+        TypeError: as :func:`sqrtm`.
+        ValueError: as :func:`invsqrtm`.
+
+    Example:
+        >>> A = torch.tensor([[2.0, 1.0], [1.0, 2.0]])
+        >>> S, R = matroot.roots(A)
+        >>> torch.allclose(S @ R, torch.eye(2), atol=1e-5)
+        True
     """
     return Roots(*_evaluate(A, "both", method, gradient, ridge, check, backend))
 

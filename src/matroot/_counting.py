@@ -10,18 +10,21 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 
 @dataclass
 class Counts:
-    """Operations on n x n matrices."""
+    """Operations on n x n matrices.
+
+    Attributes:
+        products: n x n x n products.
+        solves: linear systems with n right-hand sides and a factored matrix.
+        factorizations: Cholesky factorisations, a sixth of a product each in arithmetic.
+        decompositions: eigendecompositions.
+        uncounted: calls of GPU kernels, whose products are not counted.
+    """
 
     products: float = 0
-    """n x n x n products."""
     solves: float = 0
-    """Linear systems with n right-hand sides and a factored matrix."""
     factorizations: float = 0
-    """Cholesky factorisations, a sixth of a product each in arithmetic."""
     decompositions: float = 0
-    """Eigendecompositions."""
     uncounted: int = 0
-    """Calls of GPU kernels, whose products are not counted."""
 
 
 _aten = torch.ops.aten
@@ -44,16 +47,22 @@ _FIELDS = {
 def count_operations(matrices: int | None = None) -> Iterator[Counts]:
     """Count products, solves, factorisations and decompositions of eager code in the block.
 
-    A batched operation counts once. With ``matrices`` it counts once for every matrix in it, and the
-    counts are averages over that many matrices: what methods cost that treat matrices differently.
-
-    >>> with matroot.count_operations() as counts:
-    ...     matroot.sqrtm(A, method="taylor")
-    >>> counts.products
-
     Forward and backward passes alike; matrix-vector products do not count. Kernels on a GPU decide for themselves
     how many products a matrix takes: ``counts.uncounted`` says how often one was called; ``backend="torch"`` counts
     instead. Code run by ``torch.compile`` is not seen.
+
+    Args:
+        matrices: None counts a batched operation once. A number counts it once for every matrix in it, and the counts
+            are averages over that many matrices: what methods cost that treat matrices differently.
+
+    Yields:
+        The counts, which grow as the block runs.
+
+    Example:
+        >>> with matroot.count_operations() as counts:
+        ...     S = matroot.sqrtm(torch.eye(4), method="taylor")
+        >>> counts.products
+        5
     """
     mode = _Counter(matrices)
     with mode:

@@ -30,7 +30,14 @@ BACKENDS: dict[str, Backend] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """How roots of a tensor are computed; prints as a sentence."""
+    """How roots of a tensor are computed; prints as a sentence.
+
+    Attributes:
+        method: computes the roots.
+        gradient: computes their derivative.
+        backend: the name of where both run.
+        reason: why this method, in a few words.
+    """
 
     method: Method
     gradient: Gradient
@@ -44,21 +51,21 @@ class Plan:
 def choose(
     A: Tensor, method: str | Method = "auto", gradient: str | Gradient | None = None, backend: str = "auto"
 ) -> Plan:
-    """The plan that ``sqrtm``, ``invsqrtm`` and ``roots`` follow for ``A`` (*, n, n) and these arguments.
+    """The plan that ``sqrtm``, ``invsqrtm`` and ``roots`` follow for a tensor and these arguments.
 
     ``"auto"`` looks at device, dtype, n and the number of matrices, never at their values:
 
-    ============================  =====================  ======================
-    where                         n, number of matrices  plan
-    ============================  =====================  ======================
-    CPU, real                     n <= 160, or n <= 256  ``Minimax``, ``Smith``
-                                  and four matrices
-    CPU, complex64, complex128    n <= 64, n <= 32       ``Minimax``, ``Smith``
-    CPU, otherwise                any                    ``Eigen``, ``Exact``
-    CUDA, real                    n <= 1024              ``Minimax``, ``Smith``
-    CUDA, complex                 n <= 512               ``Minimax``, ``Smith``
-    other devices, CUDA otherwise any                    ``Minimax``, ``Krylov``
-    ============================  =====================  ======================
+    =============================  ======================  =======================
+    where                          n, number of matrices   plan
+    =============================  ======================  =======================
+    CPU, real                      n <= 160, or n <= 256   ``Minimax``, ``Smith``
+                                   from four matrices on
+    CPU, complex64, complex128     n <= 64, n <= 32        ``Minimax``, ``Smith``
+    CPU, otherwise                 any                     ``Eigen``, ``Exact``
+    CUDA, real                     n <= 1024               ``Minimax``, ``Smith``
+    CUDA, complex                  n <= 512                ``Minimax``, ``Smith``
+    other devices, CUDA otherwise  any                     ``Minimax``, ``Krylov``
+    =============================  ======================  =======================
 
     On the CPU the line is where the measurements in benchmarks/results/solver-crossover-cpu.json cross. Elsewhere
     ``torch.linalg.eigh`` loops over the batch and synchronises with the host, or does not exist. Inside
@@ -66,21 +73,38 @@ def choose(
     decomposes too. With a gradient other than ``Krylov`` and ``Smith``, ``"auto"`` is ``Eigen`` everywhere. A method
     named without a gradient takes its own, for ``Minimax`` that of the fastest backend.
 
-    The backend is the fastest that supports the call; one asked for by name that does not is an error that says why:
+    The backend is the fastest that supports the call:
 
-    ============  =================================================================================================
+    ============  ================================================================================================
+    backend       what it does
+    ============  ================================================================================================
     ``torch``     ordinary operations, one after another: everything, everywhere
     ``lapack``    ``Eigen`` with ``Exact`` on the CPU, float32 and float64
     ``compiled``  compiled code on the CPU: ``Minimax`` with ``Krylov`` or ``Smith``, real
-    ``triton``    kernels on NVIDIA GPUs, float32 and half types: ``Minimax`` with ``Smith`` up to n = 1024, ``Taylor``,
-                  ``Pade`` and ``NewtonSchulz`` with ``Lyapunov`` up to n = 64
-    ``refined``   ``Minimax`` with ``Smith`` in float64, from float32 ones of ``triton`` or ``compiled``; asks the host
-                  whether they converged, so not in a CUDA graph
+    ``triton``    kernels on NVIDIA GPUs, float32 and half types: ``Minimax`` with ``Smith`` up to n = 1024,
+                  ``Taylor``, ``Pade`` and ``NewtonSchulz`` with ``Lyapunov`` up to n = 64
+    ``refined``   ``Minimax`` with ``Smith``, as they are by default, in float64, from float32 results of ``triton``
+                  or ``compiled``; asks the host whether they converged, so not in a CUDA graph or ``torch.compile``
     ``embedded``  the same for complex matrices, as real ones of twice the size
-    ============  =================================================================================================
+    ============  ================================================================================================
 
-    >>> print(matroot.choose(torch.eye(64).expand(100, 64, 64)))
-    Minimax(tolerance=None, condition=None) with gradient Smith(rounds=None) on backend compiled: ...
+    Args:
+        A: (*, n, n), the matrices that a call would take.
+        method: a name or an object, or ``"auto"``.
+        gradient: a name or an object; None is the method's own choice.
+        backend: a name, or ``"auto"``.
+
+    Returns:
+        The plan; nothing is computed.
+
+    Raises:
+        TypeError: if ``A`` is not a strided tensor of a floating-point or complex dtype.
+        ValueError: if ``A`` is not square, a name is unknown, the gradient cannot follow the method, or the backend
+            asked for does not support the call: the message says why.
+
+    Example:
+        >>> print(matroot.choose(torch.eye(64), method="pade"))
+        Pade(degree=5, form=None) with gradient Lyapunov(...) on backend torch: as asked
     """
     require_matrices(A)
     context = context_of(A)

@@ -48,12 +48,35 @@ PRESETS: dict[str, Preset] = {
 
 
 def presets() -> tuple[str, ...]:
-    """Names of the paper's combinations of method and gradient."""
+    """Names of the paper's combinations of method and gradient, for :func:`preset`.
+
+    Returns:
+        The names, such as ``"mpa-lya"``.
+
+    Example:
+        >>> "svd-taylor" in matroot.presets()
+        True
+    """
     return tuple(PRESETS)
 
 
 def preset(name: str) -> Preset:
-    """Keyword arguments of one of the paper's combinations: ``sqrtm(A, **preset("mpa-lya"))``."""
+    """One of the paper's combinations of method and gradient.
+
+    Args:
+        name: one of :func:`presets`.
+
+    Returns:
+        Keyword arguments of ``sqrtm``, ``invsqrtm``, ``roots`` and the layers, a new dictionary.
+
+    Raises:
+        ValueError: if the name is unknown, naming the valid ones.
+
+    Example:
+        >>> S = matroot.sqrtm(torch.eye(3), **matroot.preset("mpa-lya"))
+        >>> matroot.preset("mpa-lya")["method"]
+        Pade(degree=5, form=None)
+    """
     return _look_up("preset", name, PRESETS).copy()
 
 

@@ -9,12 +9,30 @@ from .backends import torch_ops
 
 
 def residual(A: Tensor, root: Tensor, *, inverse: bool = False) -> Tensor:
-    """Relative residual per matrix, shape (*): 0 for an exact root, 1 for a root that is zero.
+    """Relative residual of a root, 0 for an exact one and 1 for a root that is zero.
 
-    For a root S of A this is ||S^2 - A||_F/||A||_F. With ``inverse=True`` ``root`` is an inverse root R
-    and the residual is ||R A R - I||_F/||I||_F. Computed in float32 at least, on the Hermitian part
-    of A, free of overflow at any scale. A zero matrix has residual 0 where the product it is
-    compared with is zero too.
+    For a root S and an inverse root R of A these are ::
+
+        ||S^2 - A||_F/||A||_F,   ||R A R - I||_F/||I||_F,
+
+    computed in float32 at least, on the Hermitian part of A, free of overflow at any scale. A zero matrix has residual
+    0 where the product it is compared with is zero too.
+
+    Args:
+        A: (*, n, n), the matrices.
+        root: (*, n, n), their roots.
+        inverse: whether ``root`` is the inverse root.
+
+    Returns:
+        The residual of each matrix, (*), real.
+
+    Raises:
+        TypeError: if ``A`` or ``root`` is not a strided tensor of a floating-point or complex dtype.
+        ValueError: if they are not square, or differ in shape.
+
+    Example:
+        >>> matroot.residual(torch.eye(3), torch.zeros(3, 3))
+        tensor(1.)
     """
     require_matrices(A)
     require_matrices(root, "root")

@@ -15,14 +15,17 @@ Polynomial = tuple[Fraction, ...]
 
 
 class PadePoles(NamedTuple):
-    """What can go wrong with a diagonal Pade approximant on [0, 1], reported."""
+    """What can go wrong with a diagonal Pade approximant on [0, 1], reported.
+
+    Attributes:
+        poles: zeros of the denominator in z, ascending.
+        denominator_minimum: smallest value of the denominator for z in [0, 1], attained at z = 1.
+        numerator_minimum: smallest value of the numerator for z in [0, 1], attained at z = 1.
+    """
 
     poles: tuple[float, ...]
-    """Zeros of the denominator in z, ascending."""
     denominator_minimum: Fraction
-    """Smallest value of the denominator for z in [0, 1], attained at z = 1."""
     numerator_minimum: Fraction
-    """Smallest value of the numerator for z in [0, 1], attained at z = 1."""
 
 
 @cache
@@ -30,6 +33,20 @@ def taylor(degree: int, inverse: bool = False) -> Polynomial:
     """Taylor polynomial of (1 - z)^(1/2), or of (1 - z)^(-1/2), through z^degree.
 
     The k-th coefficient is (-1)^k C(power, k) with power = 1/2 or -1/2.
+
+    Args:
+        degree: the highest power, at least 1.
+        inverse: whether the power is -1/2.
+
+    Returns:
+        Its degree + 1 coefficients in ascending powers of z, exact.
+
+    Raises:
+        ValueError: if the degree is not a positive integer.
+
+    Example:
+        >>> matroot.coefficients.taylor(2)
+        (Fraction(1, 1), Fraction(-1, 2), Fraction(-1, 8))
     """
     _require_degree(degree)
     power = Fraction(-1, 2) if inverse else Fraction(1, 2)
@@ -43,8 +60,22 @@ def taylor(degree: int, inverse: bool = False) -> Polynomial:
 def pade(degree: int) -> tuple[Polynomial, Polynomial]:
     """Numerator P and denominator Q of the [degree, degree] approximant of (1 - z)^(1/2).
 
-    Q is fixed by the vanishing of the coefficients degree+1 ... 2*degree of the series
-    times Q, a linear system; P is what remains below. Q/P approximates (1 - z)^(-1/2).
+    Q is fixed by the vanishing of the coefficients degree+1 ... 2*degree of the series times Q, a linear system; P is
+    what remains below. Q/P approximates (1 - z)^(-1/2).
+
+    Args:
+        degree: of both polynomials, at least 1.
+
+    Returns:
+        P and Q, each as coefficients in ascending powers of z, exact.
+
+    Raises:
+        ValueError: if the degree is not a positive integer.
+
+    Example:
+        >>> numerator, denominator = matroot.coefficients.pade(1)
+        >>> numerator
+        (Fraction(1, 1), Fraction(-3, 4))
     """
     series = taylor(2 * degree)
     system = [[series[degree + i - j] for j in range(1, degree + 1)] for i in range(1, degree + 1)]
@@ -57,10 +88,24 @@ def pade(degree: int) -> tuple[Polynomial, Polynomial]:
 
 @cache
 def pade_in_x(degree: int) -> tuple[Polynomial, Polynomial]:
-    """The same P and Q as polynomials in x = 1 - z.
+    """The P and Q of :func:`pade` as polynomials in x = 1 - z.
 
-    All coefficients are positive (binomials of 2*degree+1 over 4^degree), so evaluation
-    in x has no cancellation, while in z their terms cancel to 1/4^degree near z = 1.
+    All coefficients are positive (binomials of 2*degree+1 over 4^degree), so evaluation in x has no cancellation, while
+    in z their terms cancel to 1/4^degree near z = 1.
+
+    Args:
+        degree: of both polynomials, at least 1.
+
+    Returns:
+        P and Q, each as coefficients in ascending powers of x, exact.
+
+    Raises:
+        ValueError: if the degree is not a positive integer.
+
+    Example:
+        >>> numerator, denominator = matroot.coefficients.pade_in_x(1)
+        >>> numerator
+        (Fraction(1, 4), Fraction(3, 4))
     """
     numerator, denominator = pade(degree)
     return _reflect(numerator), _reflect(denominator)
@@ -69,8 +114,22 @@ def pade_in_x(degree: int) -> tuple[Polynomial, Polynomial]:
 def pade_poles(degree: int) -> PadePoles:
     """Poles of the [degree, degree] approximant and its extremes on [0, 1].
 
-    Raises ArithmeticError if the approximant had a pole or a zero on [0, 1]: positive
-    coefficients in x = 1 - z rule that out and put the minimum at x = 0. The check is exact.
+    Positive coefficients in x = 1 - z rule out poles and zeros on [0, 1] and put the minimum at x = 0. The check is
+    exact.
+
+    Args:
+        degree: of the approximant, at least 1.
+
+    Returns:
+        The poles and the minima of numerator and denominator.
+
+    Raises:
+        ArithmeticError: if the approximant had a pole or a zero on [0, 1].
+        ValueError: if the degree is not a positive integer.
+
+    Example:
+        >>> matroot.coefficients.pade_poles(1).denominator_minimum
+        Fraction(3, 4)
     """
     numerator, denominator = pade_in_x(degree)
     if min(*numerator, *denominator) <= 0:

@@ -14,20 +14,34 @@ from .methods import minimax
 def frechet_distance(mu1: Tensor, cov1: Tensor, mu2: Tensor, cov2: Tensor) -> Tensor:
     """Squared Frechet (2-Wasserstein) distance of two normal distributions, the number called FID.
 
-    |mu1 - mu2|^2 + tr(cov1 + cov2 - 2 (cov1^(1/2) cov2 cov1^(1/2))^(1/2))
+    That is::
 
-    mu1, mu2: means (*, d). cov1, cov2: covariances (*, d, d), of which the symmetric part counts. Leading dimensions
-    are batch and broadcast.
+        |mu1 - mu2|^2 + tr(cov1 + cov2 - 2 (cov1^(1/2) cov2 cov1^(1/2))^(1/2))
 
-    Returns (*,) in the dtype of the input, float32 at least. Computed in float64, since the terms all but cancel, and
-    with decompositions, which on CUDA synchronise with the host. Never below zero. Covariances may be singular, and
-    eigenvalues negative by the rounding of their dtype count as zero; a clearly negative one, NaN or Inf makes that
-    distance NaN. The gradient is finite everywhere: zero where both distributions are one, and where it should be
-    infinite, at a singular covariance, merely large.
-
-    ValueError if the shapes do not match, TypeError for integers and complex numbers.
+    Computed in float64, since the terms all but cancel, and with decompositions, which on CUDA synchronise with the
+    host. Covariances may be singular, and eigenvalues negative by the rounding of their dtype count as zero; a clearly
+    negative one, NaN or Inf makes that distance NaN. The gradient is finite everywhere: zero where both distributions
+    are one, and where it should be infinite, at a singular covariance, merely large.
 
     Like ``scipy.linalg.sqrtm(cov1 @ cov2)`` in the usual formula, which is complex or NaN for singular covariances.
+
+    Args:
+        mu1: (*, d), the mean of the first distribution. Leading dimensions are batch and broadcast.
+        cov1: (*, d, d), its covariance, of which the symmetric part counts.
+        mu2: (*, d), the mean of the second.
+        cov2: (*, d, d), its covariance.
+
+    Returns:
+        The distance, (*), never below zero; in the dtype of the input, float32 at least.
+
+    Raises:
+        TypeError: for integers and complex numbers.
+        ValueError: if the shapes do not match.
+
+    Example:
+        >>> mean, covariance = torch.zeros(2), torch.eye(2)
+        >>> matroot.metrics.frechet_distance(mean, covariance, mean + 1, 4 * covariance).round(decimals=4)
+        tensor(4.)
     """
     given = {"mu1": mu1, "cov1": cov1, "mu2": mu2, "cov2": cov2}
     _require(given)
@@ -39,12 +53,25 @@ def frechet_distance(mu1: Tensor, cov1: Tensor, mu2: Tensor, cov2: Tensor) -> Te
 def frechet_distance_of_samples(x1: Tensor, x2: Tensor) -> Tensor:
     """:func:`frechet_distance` of the normal distributions with the means and covariances of two sets of samples.
 
-    x1: (*, N1, d), x2: (*, N2, d), real floating point; covariances are divided by N - 1, as in ``torch.cov``.
+    With centred samples X the last term is that of the singular values of X1 X2^T, and where N1 N2 <= d^2 they are
+    computed from it, with a gradient that is exact for any rank. For more samples they are those of X1 C2^(1/2), X1
+    being the smaller set: one root. Above 3d samples each it takes the covariances of both.
 
-    Returns (*,), as :func:`frechet_distance` does. With centred samples X the last term is that of the singular values
-    of X1 X2^T, and where N1 N2 <= d^2 they are computed from it, with a gradient that is exact for any rank. For more
-    samples they are those of X1 C2^(1/2), X1 being the smaller set: one root. Above 3d samples each it takes the
-    covariances of both.
+    Args:
+        x1: (*, N1, d), real floating point; its covariance is divided by N1 - 1, as in ``torch.cov``.
+        x2: (*, N2, d), the other samples.
+
+    Returns:
+        The distance, (*), as :func:`frechet_distance` returns it.
+
+    Raises:
+        TypeError: for integers and complex numbers.
+        ValueError: if the shapes do not match.
+
+    Example:
+        >>> x = torch.randn(50, 8)
+        >>> bool(matroot.metrics.frechet_distance_of_samples(x, x + 1) > 7.9)
+        True
     """
     for name, x in (("x1", x1), ("x2", x2)):
         _require_real(name, x)

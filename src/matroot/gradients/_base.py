@@ -15,9 +15,17 @@ class Gradient(ABC):
     """A choice of backward rule."""
 
     name: ClassVar[str]
+    """What ``gradient=`` calls it, with its defaults."""
 
     def require(self, method: Method) -> None:  # noqa: B027 (nothing to require is a fine default)
-        """Raise ValueError, saying why, if the rule cannot follow ``method``."""
+        """Refuse a method that the rule cannot follow.
+
+        Args:
+            method: computes the roots.
+
+        Raises:
+            ValueError: saying why, if the rule cannot follow the method.
+        """
 
 
 class ImplicitGradient(Gradient):

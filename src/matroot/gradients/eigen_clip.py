@@ -11,10 +11,23 @@ from ._base import SpectralGradient, pairs
 
 @dataclass(frozen=True)
 class EigenClip(SpectralGradient):
-    """K_ij = 1/(lambda_i - lambda_j) with small differences and small eigenvalues clamp_eigenvalues.
+    """K_ij = 1/(lambda_i - lambda_j) with small differences and small eigenvalues floored.
 
-    Both floors are absolute, in the units of the input, as published: the gradient depends
-    on the scale of A. Repeated eigenvalues get coupling 0.
+    Both floors are absolute, in the units of the input, as published: the gradient depends on the scale of A. Repeated
+    eigenvalues get coupling 0.
+
+    Args:
+        gap: differences smaller than this count as this.
+        floor: eigenvalues below this count as this.
+
+    Raises:
+        ValueError: if ``gap`` or ``floor`` is not positive.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([1.0, 4.0])).requires_grad_()
+        >>> matroot.sqrtm(A, "eigen", gradient=matroot.EigenClip()).trace().backward()
+        >>> A.grad.diagonal()
+        tensor([0.5000, 0.2500])
     """
 
     name = "eigen-clip"

@@ -11,12 +11,23 @@ from ._base import SpectralGradient, pairs
 
 @dataclass(frozen=True)
 class EigenPade(SpectralGradient):
-    """The geometric series of EigenTaylor replaced by its diagonal Pade approximant.
+    """The geometric series of ``EigenTaylor`` replaced by its diagonal Pade approximant.
 
-    The series sums to 1/(1 - r), which is already rational: every approximant equals it, and
-    the linear system for its coefficients is singular. What is left to decide is r near 1.
-    An [N, N] approximant is matched to 2N + 1 terms, whose sum at r = 1 is 2N + 1; the value
-    is limited to that, which also settles exact ties.
+    The series sums to 1/(1 - r), which is already rational: every approximant equals it, and the linear system for its
+    coefficients is singular. What is left to decide is r near 1. An [N, N] approximant is matched to 2N + 1 terms,
+    whose sum at r = 1 is 2N + 1; the value is limited to that, which also settles exact ties.
+
+    Args:
+        degree: N.
+
+    Raises:
+        ValueError: if ``degree`` is not a positive integer.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([1.0, 4.0])).requires_grad_()
+        >>> matroot.sqrtm(A, "eigen", gradient=matroot.EigenPade()).trace().backward()
+        >>> A.grad.diagonal()
+        tensor([0.5000, 0.2500])
     """
 
     name = "eigen-pade"

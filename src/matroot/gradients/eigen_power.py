@@ -16,11 +16,23 @@ class EigenPower(SpectralGradient):
     For each eigenvector v of the deflated matrix M, dominant first, T power steps give
     dM = [sum_{k<T} (M/|Mv|)^k (I - v v^H)/|Mv|] dv v^H, and M <- M - M v v^H carries the gradient
     on. In the eigenbasis this never mixes different pairs i, j, and for a = lambda_i > b = lambda_j
-    the two contributions add up to
+    the two contributions add up to ::
 
         M_ij = f_j/b + W (f_i - f_j a/b),   W = (1/a) sum_{k<T} (b/a)^k,
 
     which tends to (f_i - f_j)/(a - b) as T grows. No loop over eigenvectors remains.
+
+    Args:
+        iterations: T.
+
+    Raises:
+        ValueError: if ``iterations`` is not a positive integer.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([1.0, 4.0])).requires_grad_()
+        >>> matroot.sqrtm(A, "eigen", gradient=matroot.EigenPower()).trace().backward()
+        >>> A.grad.diagonal()
+        tensor([0.5000, 0.2500])
     """
 
     name = "eigen-power"

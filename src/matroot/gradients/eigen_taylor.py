@@ -13,8 +13,19 @@ from ._base import SpectralGradient, geometric_sum, pairs
 class EigenTaylor(SpectralGradient):
     """1/(a - b) = (1/a) sum_{k<=N} (b/a)^k for a > b, truncated.
 
-    At most (N + 1)/a, so nearly repeated eigenvalues stay finite. The paper uses degree 20 for
-    whitening and 100 for covariance pooling.
+    At most (N + 1)/a, so nearly repeated eigenvalues stay finite.
+
+    Args:
+        degree: N. The paper uses 20 for whitening and 100 for covariance pooling.
+
+    Raises:
+        ValueError: if ``degree`` is not a positive integer.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([1.0, 4.0])).requires_grad_()
+        >>> matroot.sqrtm(A, "eigen", gradient=matroot.EigenTaylor(degree=100)).trace().backward()
+        >>> A.grad.diagonal()
+        tensor([0.5000, 0.2500])
     """
 
     name = "eigen-taylor"

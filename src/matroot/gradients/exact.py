@@ -12,11 +12,19 @@ from ._base import ImplicitGradient, apply_in_eigenbasis, pairs
 
 @dataclass(frozen=True)
 class Exact(ImplicitGradient):
-    """X_ij = C_ij/(b_i + b_j) in the eigenbasis of B: what Bartels-Stewart computes.
+    """The exact solution of B X + X B = C, X_ij = C_ij/(b_i + b_j) in the eigenbasis of B.
 
-    No difference of eigenvalues appears, so it is finite at repeated eigenvalues. Eigenvalues of
-    B below sqrt(eps) of the largest count as that, so a zero eigenvalue gives a large, finite
-    gradient. Uses the decomposition of the forward pass if there is one, or makes its own.
+    That is what Bartels-Stewart computes; B is the root, C the upstream gradient.
+
+    No difference of eigenvalues appears, so it is finite at repeated eigenvalues. Eigenvalues of B below sqrt(eps) of
+    the largest count as that, so a zero eigenvalue gives a large, finite gradient. Uses the decomposition of the
+    forward pass if there is one, or makes its own.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([1.0, 4.0])).requires_grad_()
+        >>> matroot.sqrtm(A, gradient=matroot.Exact()).trace().backward()
+        >>> A.grad.diagonal()
+        tensor([0.5000, 0.2500])
     """
 
     name = "exact"

@@ -17,9 +17,22 @@ class Implicit(ImplicitGradient):
     The theorem asks for (df/dS)^-1 applied to the upstream gradient; df/dS is the map
     X -> S X + X S, an n^2 x n^2 matrix that is never formed: conjugate gradients apply it,
     one product an iteration. Iterations needed grow with the fourth root of the condition
-    number of A. A matrix stops changing once its residual is below ``tolerance`` (None: 8 eps)
-    of the right-hand side, or once only directions are left in which S is below sqrt(eps) of
-    its norm: the part of the gradient in the null space of S is left out.
+    number of A. The part of the gradient in the null space of S is left out: a matrix also stops
+    changing once only directions are left in which S is below sqrt(eps) of its norm.
+
+    Args:
+        iterations: at most so many.
+        tolerance: a matrix stops changing once its residual is below this, relative to the right-hand side; None:
+            8 eps.
+
+    Raises:
+        ValueError: if ``iterations`` is not a positive integer, or ``tolerance`` is not positive.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([1.0, 4.0])).requires_grad_()
+        >>> matroot.sqrtm(A, gradient=matroot.Implicit()).trace().backward()
+        >>> A.grad.diagonal()
+        tensor([0.5000, 0.2500])
     """
 
     name = "implicit"

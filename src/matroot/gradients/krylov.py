@@ -16,7 +16,7 @@ class Krylov(ImplicitGradient):
     """The Lyapunov equation of the root, added to that of the inverse root.
 
     With S = A^(1/2) and R = A^(-1/2), S X + X S = C is also R X + X R = R C R. Their sum with
-    mu = sqrt(||S||_F/||R||_F),
+    mu = sqrt(||S||_F/||R||_F), ::
 
         (S/mu + mu R) X + X (S/mu + mu R) = C/mu + mu R C R,
 
@@ -24,8 +24,18 @@ class Krylov(ImplicitGradient):
     iterations, of one product each; the right-hand side costs two. Both roots are needed: a
     method asked for one computes the other too.
 
-    tolerance:  residual at which a matrix stops changing; None: 4 eps.
-    iterations: at most so many; None: 14, in float64 64.
+    Args:
+        tolerance: residual at which a matrix stops changing, relative to the right-hand side; None: 4 eps.
+        iterations: at most so many; None: 14, in float64 64.
+
+    Raises:
+        ValueError: if ``tolerance`` is not positive, or ``iterations`` is not a positive integer.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([1.0, 4.0])).requires_grad_()
+        >>> matroot.sqrtm(A, "minimax", gradient=matroot.Krylov()).trace().backward()
+        >>> A.grad.diagonal()
+        tensor([0.5000, 0.2500])
     """
 
     name = "krylov"

@@ -14,19 +14,32 @@ from ._base import ImplicitGradient
 
 @dataclass(frozen=True)
 class Lyapunov(ImplicitGradient):
-    """Newton-Schulz steps towards sign([[B, C], [0, -B]]) = [[I, 2X], [0, -I]].
+    """Newton-Schulz steps towards sign([[B, C], [0, -B]]) = [[I, 2X], [0, -I]]: the paper's backward pass.
 
-    B <- B (3I - B^2)/2,  C <- (3C - B^2 C + B C B - C B^2)/2,  X = C/2, from B/nu and C/nu.
+    They solve B X + X B = C, B being the root and C the upstream gradient, from B/nu and C/nu::
 
-    iterations: steps taken, at most.
-    tolerance:  a matrix stops changing once ||B - I||_F is below this; None never stops.
-    norm:       nu = "input": sqrt(||B^2||_F), which is sqrt(||A||_F) for a root of A; or
-                "root": ||B||_F as printed in the paper, larger, so it converges later.
+        B <- B (3I - B^2)/2,  C <- (3C - B^2 C + B C B - C B^2)/2,  X = C/2
 
     Because C is Hermitian, with W = B C the C-step is 3C - N - N^H, N = B (W - W^H/2):
     4 products an iteration where the textbook form takes 6, and 2 in the last.
     Where B has (nearly) zero eigenvalues b_i, b_j the steps do not converge; X_ij is then
     1.5^iterations C_ij/(2 nu) instead of infinite.
+
+    Args:
+        iterations: steps taken, at most.
+        tolerance: a matrix stops changing once ||B - I||_F is below this; None never stops.
+        norm: ``"input"`` is nu = sqrt(||B^2||_F), which is sqrt(||A||_F) for a root of A; ``"root"`` is nu = ||B||_F as
+            printed in the paper, larger, so it converges later.
+
+    Raises:
+        ValueError: if ``iterations`` is not a positive integer, ``tolerance`` is not positive, or ``norm`` is another
+            name.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([1.0, 4.0])).requires_grad_()
+        >>> matroot.sqrtm(A, "pade", gradient=matroot.Lyapunov(iterations=12)).trace().backward()
+        >>> bool(A.grad.isfinite().all())
+        True
     """
 
     name = "lyapunov"

@@ -14,7 +14,7 @@ from ._base import ImplicitGradient
 class Smith(ImplicitGradient):
     """The equation of ``Krylov``, B X + X B = C with B = S/mu + mu R, summed instead of iterated.
 
-    For any p > 0, with K = (B + p I)^-1 and F = I - 2 p K,
+    For any p > 0, with K = (B + p I)^-1 and F = I - 2 p K, ::
 
         X = sum over k of F^k (2 p K C K) F^k,
 
@@ -22,9 +22,19 @@ class Smith(ImplicitGradient):
     asked for one computes the other too. Takes more products than ``Krylov`` and far fewer passes over
     memory, which is what counts on a CPU and inside a kernel.
 
-    rounds: of doubling; None: as many as each matrix needs and K from products alone, in compiled code on the
-        CPU and in kernels; 7 elsewhere, in float64 10. Where B hardly reaches beyond its smallest possible
-        eigenvalue, 2, kernels solve the same equation by Chebyshev's iteration, in fewer products.
+    Args:
+        rounds: of doubling; None: as many as each matrix needs and K from products alone, in compiled code on the
+            CPU and in kernels; 7 elsewhere, in float64 10. Where B hardly reaches beyond its smallest possible
+            eigenvalue, 2, kernels solve the same equation by Chebyshev's iteration, in fewer products.
+
+    Raises:
+        ValueError: if ``rounds`` is not a positive integer.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([1.0, 4.0])).requires_grad_()
+        >>> matroot.sqrtm(A, "minimax", gradient=matroot.Smith()).trace().backward()
+        >>> A.grad.diagonal()
+        tensor([0.5000, 0.2500])
     """
 
     name = "smith"

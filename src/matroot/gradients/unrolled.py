@@ -13,6 +13,12 @@ class Unrolled(Gradient):
     The only gradient that is consistent with a truncated method, and the one that keeps every
     intermediate matrix. With ``Eigen`` it is plain differentiation through
     ``torch.linalg.eigh``, whose gradient is not finite at repeated eigenvalues.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([1.0, 4.0])).requires_grad_()
+        >>> matroot.sqrtm(A, "newton-schulz", gradient=matroot.Unrolled()).trace().backward()
+        >>> bool(A.grad.isfinite().all())
+        True
     """
 
     name = "unrolled"

@@ -13,11 +13,12 @@ _INVERSES: dict[Output, tuple[bool, ...]] = {"sqrt": (False,), "invsqrt": (True,
 class Method(ABC):
     """A way to evaluate roots of a clean matrix.
 
-    ``evaluate`` sees finite, Hermitian, nonzero, positive semidefinite matrices with
-    largest entry near one (see ``_inputs``), and is written in differentiable operations.
+    ``evaluate`` sees finite, Hermitian, nonzero, positive semidefinite matrices with largest entry near one, and is
+    written in differentiable operations.
     """
 
     name: ClassVar[str]
+    """What ``method=`` calls it, with its defaults."""
     gradient_names: ClassVar[tuple[str, ...]]
     """The gradient used when the caller chooses none: the first that a fused backend supports, else the last."""
     has_inverse: ClassVar[bool] = True
@@ -31,7 +32,16 @@ class Method(ABC):
 
     @abstractmethod
     def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:
-        """The roots in the order (sqrt, invsqrt), then the spectrum if ``spectral``."""
+        """The roots of clean matrices.
+
+        Args:
+            A: (*, n, n), clean; real or complex, single or double precision.
+            output: ``"sqrt"``, ``"invsqrt"`` or ``"both"``.
+
+        Returns:
+            The roots in the order (sqrt, invsqrt), (*, n, n) each; then, if ``spectral``, eigenvalues (*, n) and
+            eigenvectors (*, n, n).
+        """
 
 
 def require_count(owner: object, field: str) -> None:

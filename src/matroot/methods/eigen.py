@@ -11,13 +11,18 @@ from ._base import Method, Output
 
 @dataclass(frozen=True)
 class Eigen(Method):
-    """U f(lambda) U^H with f = sqrt or 1/sqrt: exact up to rounding.
+    """Eigendecomposition, U f(lambda) U^H with f = sqrt or 1/sqrt: exact up to rounding.
 
-    Eigenvalues below zero (by rounding only: the rest was refused before) count as zero in
-    the root. In the inverse root, and wherever a gradient divides by them, eigenvalues below
-    eps * lambda_max count as eps * lambda_max: finite, scale-free, and below what an
-    eigendecomposition in this dtype resolves. On CUDA ``torch.linalg.eigh`` synchronises
+    Eigenvalues below zero (by rounding only: the rest was refused before) count as zero in the root. In the inverse
+    root, and wherever a gradient divides by them, eigenvalues below eps * lambda_max count as eps * lambda_max: finite,
+    scale-free, and below what an eigendecomposition in this dtype resolves. On CUDA ``torch.linalg.eigh`` synchronises
     with the host.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([1.0, 100.0]))
+        >>> S = matroot.sqrtm(A, matroot.Eigen())
+        >>> bool(matroot.residual(A, S) < 1e-5)
+        True
     """
 
     name = "eigen"

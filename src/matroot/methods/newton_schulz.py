@@ -14,15 +14,30 @@ from ._base import Method, Output, require_choice, require_count, select
 class NewtonSchulz(Method):
     """A fixed number of Newton-Schulz steps on X = A/norm(A).
 
-    coupled: Y <- Y (3I - Z Y)/2, Z <- (3I - Z Y) Z/2 from Y = X, Z = I; Y -> X^(1/2), Z -> X^(-1/2)
-    single:  Z <- (3Z - Z^3 X)/2 from Z = I; the root is X Z
+    There are two forms, the same function of the eigenvalues::
 
-    Both are the same function of the eigenvalues. ``norm`` is the Frobenius norm of the
-    paper or the trace of the published code; either bounds the spectrum by one. After T
-    steps an eigenvalue 0 is still 0 in the root and 1.5^T in the inverse root. Five steps
-    are far from convergence when the condition number exceeds about ten. Many steps amplify
-    rounding: the single form once it has converged, the coupled form only where eigenvalues
-    are zero (float32: beyond some 15 steps). Products: 3T - 3 for one root.
+        coupled: Y <- Y (3I - Z Y)/2, Z <- (3I - Z Y) Z/2 from Y = X, Z = I; Y -> X^(1/2), Z -> X^(-1/2)
+        single:  Z <- (3Z - Z^3 X)/2 from Z = I; the root is X Z
+
+    After T steps an eigenvalue 0 is still 0 in the root and 1.5^T in the inverse root. Five steps are far from
+    convergence when the condition number exceeds about ten. Many steps amplify rounding: the single form once it has
+    converged, the coupled form only where eigenvalues are zero (float32: beyond some 15 steps). Products: 3T - 3 for
+    one root.
+
+    Args:
+        iterations: the number T of steps.
+        form: ``"coupled"`` or ``"single"``.
+        norm: ``"frobenius"``, the norm of the paper, or ``"trace"``, that of the published code; either bounds the
+            spectrum by one.
+
+    Raises:
+        ValueError: if ``iterations`` is not a positive integer, or ``form`` or ``norm`` is another name.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([1.0, 2.0]))
+        >>> S = matroot.sqrtm(A, matroot.NewtonSchulz(iterations=10))
+        >>> bool(matroot.residual(A, S) < 1e-4)
+        True
     """
 
     name = "newton-schulz"

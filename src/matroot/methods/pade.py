@@ -21,16 +21,26 @@ _MOST_BY_POLYNOMIALS = 5
 class Pade(Method):
     """Diagonal [N, N] approximant: Q^-1 P for the root, P^-1 Q for the inverse root.
 
-    On an eigenvalue x of X = A/||A||_F the root is sqrt(x) coth((2N+1) artanh sqrt(x)).
+    On an eigenvalue x of X = A/||A||_F the root is sqrt(x) coth((2N+1) artanh sqrt(x)). An eigenvalue 0 becomes
+    sqrt(||A||_F)/(2N+1) in the root and its reciprocal in the inverse root (1/11 and 11 at N = 5): a built-in
+    regulariser.
 
-    form "polynomial": evaluate P and Q, then one positive definite solve per root; N - 1
-        products or fewer. The polynomials are taken in X, where their coefficients are positive
-        (in I - X they would cancel), but their values still span 4^N: so many eps are lost.
-    form "partial-fractions": N positive definite solves per root, little loss at any degree.
-    form None: polynomials up to degree 5 (three digits), partial fractions above.
+    Args:
+        degree: N.
+        form: ``"polynomial"`` evaluates P and Q, then takes one positive definite solve per root, and N - 1 products or
+            fewer. The polynomials are taken in X, where their coefficients are positive (in I - X they would cancel),
+            but their values still span 4^N: so many eps are lost. ``"partial-fractions"`` takes N positive definite
+            solves per root, and loses little at any degree. None: polynomials up to degree 5 (three digits), partial
+            fractions above.
 
-    An eigenvalue 0 becomes sqrt(||A||_F)/(2N+1) in the root and its reciprocal in the
-    inverse root (1/11 and 11 at N = 5): a built-in regulariser.
+    Raises:
+        ValueError: if ``degree`` is not a positive integer, or ``form`` is another name.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([1.0, 2.0]))
+        >>> S = matroot.sqrtm(A, matroot.Pade(degree=7))
+        >>> bool(matroot.residual(A, S) < 1e-4)
+        True
     """
 
     name = "pade"
@@ -46,7 +56,7 @@ class Pade(Method):
 
     @property
     def by_polynomials(self) -> bool:
-        """Which form is taken."""
+        """Whether the form taken is that of polynomials."""
         return self.degree <= _MOST_BY_POLYNOMIALS if self.form is None else self.form == "polynomial"
 
     def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:

@@ -11,13 +11,24 @@ from ._base import Method, Output, require_count
 
 @dataclass(frozen=True)
 class PowerIteration(Method):
-    """Exact on the dominant eigenpair, linear on everything else; *not* a square root.
+    """Exact on the dominant eigenpair, linear on everything else; not a square root.
 
     With the dominant pair sigma, u from power steps, the published form
     sqrt(sigma) u u^H + (A - sigma u u^H)/sqrt(sigma) is just A/sqrt(sigma): an eigenvalue x
     becomes x/sqrt(sigma), and zero stays zero. It is the baseline of second-order
     transformers. There is no inverse root. The steps start from a fixed vector; should they
     miss the dominant direction, sigma is at least the mean eigenvalue.
+
+    Args:
+        iterations: number of power steps.
+
+    Raises:
+        ValueError: if ``iterations`` is not a positive integer.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([1.0, 4.0]))
+        >>> matroot.sqrtm(A, matroot.PowerIteration()).diagonal()
+        tensor([0.5000, 2.0000])
     """
 
     name = "power-iteration"

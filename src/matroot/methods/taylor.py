@@ -17,12 +17,24 @@ from ._polynomial import evaluate
 class Taylor(Method):
     """Truncated power series in Z = I - A/||A||_F.
 
-    Root:         sqrt(||A||_F) (I - sum_{k=1..K} |C(1/2, k)| Z^k)
-    Inverse root: (I + sum_{k=1..K} |C(-1/2, k)| Z^k) / sqrt(||A||_F)
+    With K the degree::
 
-    An eigenvalue 0 becomes sqrt(||A||_F) C(2K, K)/4^K in the root (0.168 of the scale at
-    K = 11): the truncation acts as a regulariser, and it is not small. Products: about
-    2 sqrt(K).
+        root:         sqrt(||A||_F) (I - sum_{k=1..K} |C(1/2, k)| Z^k)
+        inverse root: (I + sum_{k=1..K} |C(-1/2, k)| Z^k) / sqrt(||A||_F)
+
+    An eigenvalue 0 becomes sqrt(||A||_F) C(2K, K)/4^K in the root (0.168 of the scale at K = 11): the truncation acts
+    as a regulariser, and it is not small. Products: about 2 sqrt(K).
+
+    Args:
+        degree: K.
+
+    Raises:
+        ValueError: if ``degree`` is not a positive integer.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([1.0, 0.0]))
+        >>> matroot.sqrtm(A, matroot.Taylor(degree=11)).diagonal()
+        tensor([1.0000, 0.1682])
     """
 
     name = "taylor"

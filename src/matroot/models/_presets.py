@@ -20,7 +20,16 @@ class RootOptions(TypedDict, total=False):
 
 
 def preset_names() -> tuple[str, ...]:
-    """All that ``preset=`` of a network can be: ``default``, the paper's combinations, ``baseline``."""
+    """All that ``preset=`` of a network can be: ``default``, the paper's combinations, ``baseline``.
+
+    Returns:
+        The names.
+
+    Example:
+        >>> from matroot.models import preset_names
+        >>> "baseline" in preset_names()
+        True
+    """
     return ("default", *presets(), "baseline")
 
 
@@ -35,7 +44,16 @@ def root_options(
 ) -> RootOptions:
     """Method and gradient of a preset, each replaced by the one given; empty for matroot's own choice.
 
-    ValueError for an unknown preset; and for ``baseline``, which has no root, unless nothing else is given.
+    Args:
+        preset: one of :func:`preset_names`.
+        method: in the place of the preset's.
+        gradient: in the place of the preset's.
+
+    Returns:
+        Keyword arguments of the layers of ``matroot.nn``.
+
+    Raises:
+        ValueError: for an unknown preset; and for ``baseline``, which has no root, unless nothing else is given.
     """
     _require_name(preset)
     options = RootOptions()
@@ -53,9 +71,23 @@ def root_options(
 def set_preset(model: nn.Module, preset: str) -> None:
     """Change method and gradient of every root of a network, in place; weights and statistics stay.
 
-    ValueError, and no change, for an unknown preset, for ``baseline``, which is another network, for a network
-    without roots, and for a preset that has not the root of one of its layers. A network that has other parameters
-    for some presets says so in a method ``require_preset``.
+    A network that has other parameters for some presets says so in a method ``require_preset``.
+
+    Args:
+        model: a network of :func:`create`.
+        preset: one of :func:`preset_names` but ``baseline``.
+
+    Raises:
+        TypeError: for a module that no function of ``matroot.models`` made.
+        ValueError: for an unknown preset, for ``baseline``, which is another network, for a network without roots, and
+            for a preset that has not the root of one of its layers; nothing changes then.
+
+    Example:
+        >>> from matroot.models import create, set_preset
+        >>> model = create("resnet18_dbn", width=8)
+        >>> set_preset(model, "mpa-lya")
+        >>> model.bn1.method
+        Pade(degree=5, form=None)
     """
     if is_baseline(preset):
         raise ValueError("the baseline is a network without roots: build it with preset='baseline'")

@@ -73,12 +73,31 @@ NETWORKS: dict[str, Network] = {
 
 
 def list_models() -> list[str]:
-    """Names of all networks, for :func:`create`; timm has them with ``matroot_`` before."""
+    """Names of all networks, for :func:`create`; timm has them with ``matroot_`` before.
+
+    Returns:
+        The names.
+
+    Example:
+        >>> from matroot.models import list_models
+        >>> "resnet18_dbn" in list_models()
+        True
+    """
     return list(NETWORKS)
 
 
 def find(name: str) -> Network:
-    """The network of a name; ValueError naming the nearest and all others."""
+    """The network of a name.
+
+    Args:
+        name: one of :func:`list_models`.
+
+    Returns:
+        The builder, and what is known of its networks.
+
+    Raises:
+        ValueError: for an unknown name, naming the nearest and all others.
+    """
     if name not in NETWORKS:
         nearest = get_close_matches(str(name), NETWORKS, n=1, cutoff=0)[0]
         raise ValueError(f"unknown network {name!r}; did you mean {nearest!r}? The names are {', '.join(NETWORKS)}")
@@ -95,15 +114,29 @@ def create(
 ) -> nn.Module:
     """One of the paper's networks, with new weights.
 
-    name: one of :func:`list_models`.
-    num_classes: number of logits; None: as published.
-    preset: how its roots are computed: ``default`` is matroot's own choice, exact up to rounding; one of
-        :func:`matroot.presets`; or ``baseline``: the same network without the root.
-    method, gradient: for roots, in the place of the preset's, see :func:`matroot.sqrtm`.
-    options: of the network's own function, such as ``in_channels=1``.
+    The attribute ``arguments`` of the network has all arguments, as JSON can hold them.
 
-    The attribute ``arguments`` of the network has all of these, as JSON can hold them. ValueError for an unknown name
-    or preset and for values that do not fit; TypeError for an option the network does not have.
+    Args:
+        name: one of :func:`list_models`.
+        num_classes: number of logits; None: as published.
+        preset: how its roots are computed: ``default`` is matroot's own choice, exact up to rounding; one of
+            :func:`matroot.presets`; or ``baseline``: the same network without the root.
+        method: for roots, in the place of the preset's, see :func:`matroot.sqrtm`.
+        gradient: for their derivatives, in the place of the preset's, see :func:`matroot.sqrtm`.
+        **options: of the network's own function, such as ``in_channels=1``.
+
+    Returns:
+        The network, in training mode.
+
+    Raises:
+        TypeError: for an option the network does not have.
+        ValueError: for an unknown name or preset and for values that do not fit.
+
+    Example:
+        >>> from matroot.models import create
+        >>> model = create("resnet18_dbn", num_classes=10, preset="mpa-lya", width=8)
+        >>> model(torch.randn(4, 3, 32, 32)).shape
+        torch.Size([4, 10])
     """
     network = find(name)
     for option in options:

@@ -56,7 +56,18 @@ class LPIPS(nn.Module):
         return found
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        """(B,) float32; ValueError for images that are not RGB, are too small or differ in shape."""
+        """Distances of images.
+
+        Args:
+            x: (B, 3, H, W) in [0, 1].
+            y: the same shape.
+
+        Returns:
+            The distances, (B,), float32.
+
+        Raises:
+            ValueError: for images that are not RGB, are too small or differ in shape.
+        """
         if x.shape != y.shape or x.ndim != 4 or x.shape[1] != 3 or min(x.shape[2:]) < SMALLEST:
             raise ValueError(
                 f"expected two batches (B, 3, H, W) of the same shape, H and W at least {SMALLEST}; "
@@ -70,11 +81,17 @@ class LPIPS(nn.Module):
 def lpips(x: Tensor, y: Tensor, weights: LPIPS | Path | str) -> Tensor:
     """LPIPS distance of images in [0, 1], one number a pair, as ``lpips.LPIPS(net="alex")`` of the authors.
 
-    x, y: (B, 3, H, W), RGB, H and W at least 31.
-    weights: what :func:`load_lpips` returns, or its file, which is then read at every call.
+    Args:
+        x: (B, 3, H, W), RGB, H and W at least 31.
+        y: the same shape.
+        weights: what :func:`load_lpips` returns, or its file, which is then read at every call.
 
-    Returns (B,) float32 on the device of the images; differentiable. ValueError for images that do not fit, LpipsError
-    for a file that is none.
+    Returns:
+        The distances, (B,), float32, on the device of the images; differentiable.
+
+    Raises:
+        LpipsError: for a file that is none.
+        ValueError: for images that do not fit.
     """
     metric = weights if isinstance(weights, LPIPS) else load_lpips(weights).to(x.device)
     return metric(x, y)
@@ -83,7 +100,14 @@ def lpips(x: Tensor, y: Tensor, weights: LPIPS | Path | str) -> Tensor:
 def load_lpips(path: Path | str) -> LPIPS:
     """The metric with the weights of a file, in evaluation mode, on the CPU.
 
-    LpipsError, naming what was expected, if there is no such file, it is none of torch's, or it has other tensors.
+    Args:
+        path: a file of torch, with AlexNet and the heads of LPIPS v0.1.
+
+    Returns:
+        The metric, a module.
+
+    Raises:
+        LpipsError: naming what was expected, if there is no such file, it is none of torch's, or it has other tensors.
     """
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)

@@ -27,16 +27,20 @@ RESNET50 = Depth(Bottleneck, (3, 4, 6, 3))
 class ResNet(nn.Module):
     """Stem, four stages, pooling, linear classifier.
 
-    depth: the blocks; a bottleneck has its stride in the 3x3 convolution.
-    num_classes: number of logits; 0: the network returns what it pools.
-    in_channels: of the images.
-    width: channels of the stem; stages have 1, 2, 4 and 8 times as many, a bottleneck's output 4 times that.
-    small_images: a stem that keeps the size of images, 3x3; otherwise 7x7 of stride 2 and max-pooling.
-    last_stride: of the last stage.
-    norm: after the first convolution; None: batch normalisation.
-    pool: None: the average of all positions.
-
     Images (B, in_channels, H, W) give (B, num_classes). Parameters have torchvision's names where it has such a layer.
+
+    Args:
+        depth: the blocks; a bottleneck has its stride in the 3x3 convolution.
+        num_classes: number of logits; 0: the network returns what it pools.
+        in_channels: channels of the images.
+        width: channels of the stem; stages have 1, 2, 4 and 8 times as many, a bottleneck's output 4 times that.
+        small_images: a stem that keeps the size of images, 3x3; otherwise 7x7 of stride 2 and max-pooling.
+        last_stride: of the last stage.
+        norm: after the first convolution; None: batch normalisation.
+        pool: None: the average of all positions.
+
+    Raises:
+        ValueError: if ``last_stride`` is not 1 or 2, or ``num_classes`` is negative.
     """
 
     def __init__(

@@ -28,13 +28,28 @@ def resnet18_dbn(
 ) -> ResNet:
     """ResNet-18 for 32x32 images with a decorrelated layer after the first convolution; 11.17 M parameters.
 
-    num_classes: number of logits; 0 leaves the classifier out.
-    preset, method, gradient: how the inverse root is computed, see :func:`matroot.models.create`. ``baseline`` has
-        batch normalisation in that place too.
-    in_channels: of the images.
-    width: channels of the stem; the published 64, or fewer for tests.
-    groups, eps: of the decorrelated layer.
-    published_init: draw the scale of that layer from U(0, 1), as published, in the place of 1.
+    Args:
+        num_classes: number of logits; 0 leaves the classifier out.
+        preset: how the inverse root is computed, see :func:`matroot.models.create`. ``baseline`` has batch
+            normalisation in that place too.
+        method: in the place of the preset's.
+        gradient: in the place of the preset's.
+        in_channels: channels of the images.
+        width: channels of the stem; the published 64, or fewer for tests.
+        groups: of the decorrelated layer.
+        eps: of the decorrelated layer.
+        published_init: draw the scale of that layer from U(0, 1), as published, in the place of 1.
+
+    Returns:
+        The network, which takes images (B, in_channels, H, W) to (B, num_classes).
+
+    Raises:
+        ValueError: for an unknown preset, a baseline with a method or gradient, and values that do not fit.
+
+    Example:
+        >>> from matroot.models import resnet18_dbn
+        >>> resnet18_dbn(width=8)(torch.randn(4, 3, 32, 32)).shape
+        torch.Size([4, 10])
     """
     norm = _first_norm(width, preset, method, gradient, groups, eps, published_init)
     return ResNet(RESNET18, num_classes, in_channels, width, small_images=True, norm=norm)
@@ -55,7 +70,28 @@ def resnet50_dbn(
 ) -> ResNet:
     """ResNet-50 for 32x32 images with a decorrelated layer after the first convolution; 23.7 M parameters.
 
-    The arguments are those of :func:`resnet18_dbn`.
+    Args:
+        num_classes: number of logits; 0 leaves the classifier out.
+        preset: how the inverse root is computed, see :func:`matroot.models.create`. ``baseline`` has batch
+            normalisation in that place too.
+        method: in the place of the preset's.
+        gradient: in the place of the preset's.
+        in_channels: channels of the images.
+        width: channels of the stem; the published 64, or fewer for tests.
+        groups: of the decorrelated layer.
+        eps: of the decorrelated layer.
+        published_init: draw the scale of that layer from U(0, 1), as published, in the place of 1.
+
+    Returns:
+        The network, which takes images (B, in_channels, H, W) to (B, num_classes).
+
+    Raises:
+        ValueError: for an unknown preset, a baseline with a method or gradient, and values that do not fit.
+
+    Example:
+        >>> from matroot.models import resnet50_dbn
+        >>> resnet50_dbn(width=8)(torch.randn(4, 3, 32, 32)).shape
+        torch.Size([4, 100])
     """
     norm = _first_norm(width, preset, method, gradient, groups, eps, published_init)
     return ResNet(RESNET50, num_classes, in_channels, width, small_images=True, norm=norm)

@@ -28,15 +28,29 @@ def resnet50_gcp(
 ) -> ResNet:
     """ResNet-50 whose classifier sees the root of the covariance of its channels; 56.9 M parameters for 1000 classes.
 
-    num_classes: number of logits; 0 leaves the classifier out.
-    preset, method, gradient: how the root is computed, see :func:`matroot.models.create`. ``baseline`` has the
-        average over positions in the place of reduction, covariance and root.
-    in_channels: of the images.
-    image_size: of the images it is meant for, which chooses the stem: under 96 pixels the 3x3 one of small images.
-        Images of other sizes are no error.
-    last_stride: of the last stage. For 224x224 images 1 gives covariances of 14x14 positions, 2 of 7x7.
-    width: channels of the stem; the published 64, or fewer for tests.
-    reduce_to: channels of the covariance, of which the classifier sees reduce_to (reduce_to + 1)/2 numbers.
+    Args:
+        num_classes: number of logits; 0 leaves the classifier out.
+        preset: how the root is computed, see :func:`matroot.models.create`. ``baseline`` has the average over positions
+            in the place of reduction, covariance and root.
+        method: in the place of the preset's.
+        gradient: in the place of the preset's.
+        in_channels: channels of the images.
+        image_size: of the images it is meant for, which chooses the stem: under 96 pixels the 3x3 one of small images.
+            Images of other sizes are no error.
+        last_stride: of the last stage. For 224x224 images 1 gives covariances of 14x14 positions, 2 of 7x7.
+        width: channels of the stem; the published 64, or fewer for tests.
+        reduce_to: channels of the covariance, of which the classifier sees reduce_to (reduce_to + 1)/2 numbers.
+
+    Returns:
+        The network, which takes images (B, in_channels, H, W) to (B, num_classes).
+
+    Raises:
+        ValueError: for an unknown preset, a baseline with a method or gradient, and values that do not fit.
+
+    Example:
+        >>> from matroot.models import resnet50_gcp
+        >>> resnet50_gcp(width=8, reduce_to=16)(torch.randn(2, 3, 64, 64)).shape
+        torch.Size([2, 1000])
     """
     return _pooled(
         RESNET50, num_classes, preset, method, gradient, in_channels, image_size, last_stride, width, reduce_to
@@ -58,7 +72,30 @@ def resnet18_gcp(
 ) -> ResNet:
     """ResNet-18 with covariance pooling, for small images; 12.1 M parameters for 100 classes. Not in the paper.
 
-    The arguments are those of :func:`resnet50_gcp`. 32x32 images give covariances of 8x8 positions.
+    32x32 images give covariances of 8x8 positions.
+
+    Args:
+        num_classes: number of logits; 0 leaves the classifier out.
+        preset: how the root is computed, see :func:`matroot.models.create`. ``baseline`` has the average over positions
+            in the place of reduction, covariance and root.
+        method: in the place of the preset's.
+        gradient: in the place of the preset's.
+        in_channels: channels of the images.
+        image_size: of the images it is meant for, see :func:`resnet50_gcp`.
+        last_stride: of the last stage.
+        width: channels of the stem, 64, or fewer for tests.
+        reduce_to: channels of the covariance, of which the classifier sees reduce_to (reduce_to + 1)/2 numbers.
+
+    Returns:
+        The network, which takes images (B, in_channels, H, W) to (B, num_classes).
+
+    Raises:
+        ValueError: for an unknown preset, a baseline with a method or gradient, and values that do not fit.
+
+    Example:
+        >>> from matroot.models import resnet18_gcp
+        >>> resnet18_gcp(width=8, reduce_to=16)(torch.randn(2, 3, 32, 32)).shape
+        torch.Size([2, 100])
     """
     return _pooled(
         RESNET18, num_classes, preset, method, gradient, in_channels, image_size, last_stride, width, reduce_to

@@ -21,15 +21,19 @@ Head = SecondOrderHead | ClassTokenHead
 class SoViT(nn.Module):
     """Convolutional tokens, a class token, an encoder and a head.
 
-    tokens: (B, C, H, W) -> (B, N, width).
-    head: (B, 1 + N, width) -> (B, num_classes), the class token first.
-    width: features of a token, a multiple of 64.
-    depth: blocks of the encoder.
-    mlp_ratio: width of their hidden layer, in units of ``width``.
-    image_size: side of the square images.
-    drop_path: probability that an image skips a branch of the last block in training; it grows linearly from 0.
+    Images (B, C, image_size, image_size) give (B, num_classes).
 
-    Images (B, C, image_size, image_size) give (B, num_classes). ValueError for images of another size.
+    Args:
+        tokens: (B, C, H, W) -> (B, N, width).
+        head: (B, 1 + N, width) -> (B, num_classes), the class token first.
+        width: features of a token, a multiple of 64.
+        depth: blocks of the encoder.
+        mlp_ratio: width of their hidden layer, in units of ``width``.
+        image_size: side of the square images.
+        drop_path: probability that an image skips a branch of the last block in training; it grows linearly from 0.
+
+    Raises:
+        ValueError: when called with images of another size.
     """
 
     positions: Tensor
@@ -133,19 +137,35 @@ def _builder(name: str, size: Size) -> Callable[..., SoViT]:
         return SoViT(tokens, head, width, depth, size.mlp_ratio, image_size, drop_path)
 
     build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"""So-ViT-{size.depth}: images (B, 3, image_size, image_size) -> (B, num_classes).
+    build.__doc__ = f"""So-ViT-{size.depth}, a vision transformer that also classifies by the covariance of its tokens.
 
-    num_classes: number of logits, 1 or more.
-    preset, method, gradient: how the root is computed. ``preset="pi"`` is the published power step from a learned
-        vector, ``preset="baseline"`` classifies from the class token alone.
-    in_channels: channels of the images.
-    patch: pixels of an image's side for each token, 16, 8, 4, 2 or 1. None: the largest that gives 8 x 8 tokens or
-        more, the published 16 from 128 pixels on, 8 for 64 and 4 for 32.
-    drop_path: probability that an image skips a branch of the last block; it grows linearly from 0 in the first.
-    width, depth, reduce_to, stem_width: features of a token, blocks, features in the covariance, channels of the first
-        convolution.
+    Args:
+        num_classes: number of logits, 1 or more.
+        preset: how the root is computed, see :func:`matroot.models.create`. ``pi`` is the published power step from a
+            learned vector, ``baseline`` classifies from the class token alone.
+        method: in the place of the preset's.
+        gradient: in the place of the preset's.
+        in_channels: channels of the images.
+        image_size: side of the square images.
+        patch: pixels of an image's side for each token, 16, 8, 4, 2 or 1. None: the largest that gives 8 x 8 tokens or
+            more, the published 16 from 128 pixels on, 8 for 64 and 4 for 32.
+        drop_path: probability that an image skips a branch of the last block; it grows linearly from 0 in the first.
+        width: features of a token.
+        depth: number of blocks.
+        reduce_to: features in the covariance.
+        stem_width: channels of the first convolution.
 
-    ValueError for an unknown preset or patch, and for a baseline or ``pi`` with a method or gradient.
+    Returns:
+        The network, which takes images (B, in_channels, image_size, image_size) to (B, num_classes).
+
+    Raises:
+        ValueError: for an unknown preset or patch, and for a baseline or ``pi`` with a method or gradient.
+
+    Example:
+        >>> from matroot.models import {name}
+        >>> model = {name}(num_classes=10, image_size=32, width=64, depth=1, reduce_to=8)
+        >>> model(torch.randn(2, 3, 32, 32)).shape
+        torch.Size([2, 10])
     """
     return recorded(build)
 

@@ -34,8 +34,15 @@ class Attention(nn.Module):
 class EncoderBlock(nn.Module):
     """x + drop(attention(norm(x))), then x + drop(mlp(norm(x))): (B, N, width) -> (B, N, width).
 
-    mlp_ratio: width of the hidden layer, in units of ``width``.
-    drop_path: probability that an image skips a branch in training; branches that are taken weigh 1/(1 - drop_path).
+    Args:
+        width: features of a token.
+        mlp_ratio: width of the hidden layer, in units of ``width``.
+        drop_path: probability that an image skips a branch in training; branches that are taken weigh
+            1/(1 - drop_path).
+        head_width: features of a head of attention.
+
+    Raises:
+        ValueError: if the heads do not make up the width.
     """
 
     def __init__(self, width: int, mlp_ratio: int, drop_path: float, head_width: int = HEAD_WIDTH) -> None:

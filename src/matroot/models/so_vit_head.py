@@ -16,7 +16,11 @@ class LearnedPowerPool(CovariancePool):
     s = u^T A u. That is sqrt(s) u u^T + (A - s u u^T)/sqrt(s): the root of the dominant pair, the rest scaled with it.
     s is the mean eigenvalue at least; a covariance of zero gives zero.
 
-    iterations: number of steps, one as published.
+    Args:
+        in_channels: channels of the feature maps.
+        reduce_to: channels after the reduction; None: no reduction.
+        dims: number of spatial dimensions.
+        iterations: number of steps, one as published.
     """
 
     def __init__(self, in_channels: int, reduce_to: int | None = 48, dims: int = 1, iterations: int = 1) -> None:

@@ -16,13 +16,17 @@ HALVINGS = 4
 class ConvolutionalTokens(nn.Module):
     """3x3 convolution, max-pool, three bottlenecks, 1x1 convolution: (B, C, H, W) -> (B, N, width).
 
-    width: features of a token.
-    in_channels: C.
-    patch: pixels of an image's side for each token. Published is 16. Less for small images: 8 has no max-pool, with 4
-        the first bottleneck keeps the size of the map too, with 2 the second, with 1 all three.
-    stem_width: channels of the first convolution; bottlenecks have these within and four times as many outside.
+    N is ceil(H/patch) ceil(W/patch), row by row.
 
-    N is ceil(H/patch) ceil(W/patch), row by row. ValueError for another patch.
+    Args:
+        width: features of a token.
+        in_channels: C.
+        patch: pixels of an image's side for each token. Published is 16. Less for small images: 8 has no max-pool, with
+            4 the first bottleneck keeps the size of the map too, with 2 the second, with 1 all three.
+        stem_width: channels of the first convolution; bottlenecks have these within and four times as many outside.
+
+    Raises:
+        ValueError: for another patch.
     """
 
     def __init__(self, width: int, in_channels: int = 3, patch: int = 16, stem_width: int = 64) -> None:

@@ -12,10 +12,11 @@ SLOPE = 0.2
 class StyleDiscriminator(nn.Module):
     """Images (B, 3, H, W) -> scores (B, 1, h, w), one map a scale: 1 for images of the domain, 0 for others.
 
-    channels: of the 4x4 convolutions of stride 2; fewer for tests.
-    scales: the image itself, then each time half as large.
-
     Convolutions pad by reflection, which needs two pixels: :func:`smallest_image` says how many of the whole image.
+
+    Args:
+        channels: of the 4x4 convolutions of stride 2; fewer for tests.
+        scales: the image itself, then each time half as large.
     """
 
     def __init__(self, channels: tuple[int, ...] = CHANNELS, scales: int = SCALES) -> None:
@@ -32,7 +33,15 @@ class StyleDiscriminator(nn.Module):
 
 
 def smallest_image(channels: tuple[int, ...] = CHANNELS, scales: int = SCALES) -> int:
-    """Pixels of the side of the smallest square image a discriminator can judge."""
+    """Pixels of the side of the smallest square image a discriminator can judge.
+
+    Args:
+        channels: of the discriminator.
+        scales: of the discriminator.
+
+    Returns:
+        The number of pixels.
+    """
     # Two before the last convolution of the last scale, and twice as many before each halving above it.
     return 2 ** (len(channels) + scales - 1)
 

@@ -102,7 +102,11 @@ class Decoder(nn.Module):
 class Generator(nn.Module):
     """Encoders of one domain, and a decoder that makes images of this domain.
 
-    published_style_code: average the style feature over the image, as the published code does.
+    Args:
+        width: channels of the first layers.
+        blocks: residual blocks of the content encoder.
+        transforms: of the decoder, which has a residual block less.
+        published_style_code: average the style feature over the image, as the published code does.
     """
 
     def __init__(self, width: int, blocks: int, transforms: list[WhitenColor], published_style_code: bool) -> None:
@@ -129,26 +133,79 @@ class Generator(nn.Module):
 
 
 class StyleExchange(nn.Module):
-    """A generator for photos and one for paintings, whose content features mean the same."""
+    """A generator for photos and one for paintings, whose content features mean the same.
+
+    Args:
+        photo: encodes photos, and makes them.
+        painting: encodes paintings, and makes them.
+
+    Example:
+        >>> from matroot.models import style_exchange
+        >>> model = style_exchange(width=8, blocks=1)
+        >>> photos, paintings = torch.rand(2, 1, 3, 64, 64) * 2 - 1
+        >>> as_paintings, as_photos = model(photos, paintings)
+        >>> as_paintings.shape
+        torch.Size([1, 3, 64, 64])
+    """
 
     def __init__(self, photo: Generator, painting: Generator) -> None:
         super().__init__()
         self.photo, self.painting = photo, painting
 
     def to_paintings(self, photos: Tensor, paintings: Tensor) -> Tensor:
-        """What photos (B, 3, H, W) show, in the style of paintings (B, 3, h, w); all in [-1, 1]."""
+        """What photos show, in the style of paintings; all in [-1, 1].
+
+        Args:
+            photos: (B, 3, H, W), with H and W multiples of 4.
+            paintings: (B, 3, h, w).
+
+        Returns:
+            The images, (B, 3, H, W).
+
+        Raises:
+            ValueError: for other sizes of photos.
+        """
         return self.painting.decode(self.photo.content(photos), self.painting.style(paintings))
 
     def to_photos(self, paintings: Tensor, photos: Tensor) -> Tensor:
-        """What paintings (B, 3, H, W) show, in the style of photos (B, 3, h, w); all in [-1, 1]."""
+        """What paintings show, in the style of photos; all in [-1, 1].
+
+        Args:
+            paintings: (B, 3, H, W), with H and W multiples of 4.
+            photos: (B, 3, h, w).
+
+        Returns:
+            The images, (B, 3, H, W).
+
+        Raises:
+            ValueError: for other sizes of paintings.
+        """
         return self.photo.decode(self.painting.content(paintings), self.photo.style(photos))
 
     def forward(self, photos: Tensor, paintings: Tensor) -> tuple[Tensor, Tensor]:
-        """Each in the style of the other: photos as paintings, paintings as photos."""
+        """Each in the style of the other; all in [-1, 1].
+
+        Args:
+            photos: (B, 3, H, W), with H and W multiples of 4.
+            paintings: (B, 3, h, w), with h and w multiples of 4.
+
+        Returns:
+            Photos as paintings, (B, 3, H, W), and paintings as photos, (B, 3, h, w).
+
+        Raises:
+            ValueError: for other sizes.
+        """
         return self.to_paintings(photos, paintings), self.to_photos(paintings, photos)
 
     def require_preset(self, preset: str) -> None:
-        """ValueError for a preset that lacks one of the two roots; ``set_preset`` asks."""
+        """Refuse a preset that lacks one of the two roots; ``set_preset`` asks.
+
+        Args:
+            preset: its name.
+
+        Raises:
+            ValueError: if the preset has no inverse root.
+        """
         options = root_options(preset)
         validate(options.get("method", "auto"), options.get("gradient"), "both")
 
@@ -167,16 +224,29 @@ def style_exchange(
 ) -> StyleExchange:
     """The paper's network for style transfer: two generators of 13.9 M parameters each.
 
-    preset, method, gradient: how roots are computed, see :func:`matroot.models.create`. ``baseline`` gives every
-        channel its own mean and deviation in the place of all their covariances: adaptive instance normalisation.
-    width: channels of the first layers; the published 64, or fewer for tests. Features have four times as many.
-    blocks: residual blocks of an encoder, and of a decoder, which has one transform more.
-    alpha: blend of transforms at the start; each learns its own.
-    eps: added to the diagonals of covariances.
-    published_style_code: average the style feature to one position, as the published code does. Its covariance is
-        then zero, and colouring multiplies by the root of eps: only the mean of the style is left.
+    Args:
+        preset: how roots are computed, see :func:`matroot.models.create`. ``baseline`` gives every channel its own mean
+            and deviation in the place of all their covariances: adaptive instance normalisation.
+        method: in the place of the preset's.
+        gradient: in the place of the preset's.
+        width: channels of the first layers; the published 64, or fewer for tests. Features have four times as many.
+        blocks: residual blocks of an encoder, and of a decoder, which has one transform more.
+        alpha: blend of transforms at the start; each learns its own.
+        eps: added to the diagonals of covariances.
+        published_style_code: average the style feature to one position, as the published code does. Its covariance is
+            then zero, and colouring multiplies by the root of eps: only the mean of the style is left.
 
-    ValueError for an unknown preset, for one without an inverse root, and for values out of range.
+    Returns:
+        The network, with new weights.
+
+    Raises:
+        ValueError: for an unknown preset, for one without an inverse root, and for values out of range.
+
+    Example:
+        >>> from matroot.models import style_exchange
+        >>> model = style_exchange(width=8, blocks=1)
+        >>> model.to_paintings(torch.zeros(1, 3, 64, 64), torch.zeros(1, 3, 64, 64)).shape
+        torch.Size([1, 3, 64, 64])
     """
     options = root_options(preset, method, gradient)
     groups = 4 * width if is_baseline(preset) else 1

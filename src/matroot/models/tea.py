@@ -32,9 +32,10 @@ class AveragePool(nn.Module):
 class AttentivePool(nn.Module):
     """Reduction of channels, temporal attention, and the root of a covariance: (B, T, C, H, W) -> (B, n (n + 1)/2).
 
-    in_channels: C.
-    reduce_to: channels after each 1x1 convolution with normalisation and ReLU; the last is n.
-    covariance: pool of n channels, (B, n, T, H, W) -> (B, n (n + 1)/2).
+    Args:
+        in_channels: C.
+        reduce_to: channels after each 1x1 convolution with normalisation and ReLU; the last is n.
+        covariance: pool of n channels, (B, n, T, H, W) -> (B, n (n + 1)/2).
     """
 
     def __init__(
@@ -55,15 +56,18 @@ class AttentivePool(nn.Module):
 class TEAResNet(nn.Module):
     """Res2Net with motion excitation and temporal convolutions, a pool over the whole video and a linear classifier.
 
-    num_classes: number of logits; 0 leaves the classifier out.
-    pool: (B, T, C, H, W) -> (B, pool.out_features), for the C = 32 ``width`` channels of the last stage.
-    in_channels: channels of the frames.
-    width: channels of the stem, and planes of the first stage; each stage has twice those of the stage before.
-    depths: blocks of the stages.
-    dropout: probability, before the classifier.
+    Clips (B, T, in_channels, H, W), of any number of frames, give (B, num_classes).
 
-    Clips (B, T, in_channels, H, W), of any number of frames, give (B, num_classes). ValueError for clips of another
-    shape.
+    Args:
+        num_classes: number of logits; 0 leaves the classifier out.
+        pool: (B, T, C, H, W) -> (B, pool.out_features), for the C = 32 ``width`` channels of the last stage.
+        in_channels: channels of the frames.
+        width: channels of the stem, and planes of the first stage; each stage has twice those of the stage before.
+        depths: blocks of the stages.
+        dropout: probability, before the classifier.
+
+    Raises:
+        ValueError: when called with clips of another shape.
     """
 
     def __init__(
@@ -148,16 +152,32 @@ def tea50_tcp(
     reduce_to: Sequence[int] = (256, 128),
     dropout: float = 0.5,
 ) -> TEAResNet:
-    """TEA-ResNet-50 with temporal-attentive covariance pooling: clips (B, T, 3, H, W) -> (B, num_classes).
+    """TEA-ResNet-50 with temporal-attentive covariance pooling, for videos.
 
-    num_classes: number of logits; 0 leaves the classifier out.
-    preset, method, gradient: how the root is computed; ``preset="baseline"`` averages frames and positions instead.
-    in_channels: channels of the frames.
-    pool: ``video`` for one covariance over the video, ``window`` for those of a sliding window of frames.
-    width, depths, reduce_to: channels of the stem, blocks of the stages, channels before the covariance.
-    dropout: probability, before the classifier.
+    Args:
+        num_classes: number of logits; 0 leaves the classifier out.
+        preset: how the root is computed, see :func:`matroot.models.create`; ``baseline`` averages frames and positions
+            instead.
+        method: in the place of the preset's.
+        gradient: in the place of the preset's.
+        in_channels: channels of the frames.
+        pool: ``video`` for one covariance over the video, ``window`` for those of a sliding window of frames.
+        width: channels of the stem; the published 64, or fewer for tests.
+        depths: blocks of the four stages.
+        reduce_to: channels before the covariance, after each of the convolutions that reduce them.
+        dropout: probability, before the classifier.
 
-    ValueError for an unknown preset or pool, and for a baseline with a method or gradient.
+    Returns:
+        The network, which takes clips (B, T, in_channels, H, W) to (B, num_classes).
+
+    Raises:
+        ValueError: for an unknown preset or pool, and for a baseline with a method or gradient.
+
+    Example:
+        >>> from matroot.models import tea50_tcp
+        >>> model = tea50_tcp(width=16, depths=(1, 1, 1, 1), reduce_to=(16, 8))
+        >>> model(torch.randn(2, 4, 3, 32, 32)).shape
+        torch.Size([2, 51])
     """
     root = root_options(preset, method, gradient)
     channels = EXPANSION * width * 2 ** (len(STRIDES) - 1)

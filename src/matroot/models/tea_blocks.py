@@ -22,11 +22,12 @@ EXPANSION = 4
 class TemporalConvolution(nn.Module):
     """Convolution of every channel for itself over three frames, zero before the first and after the last.
 
-    channels: C.
-    start: what the layer computes at first. ``identity``: its input. ``shift``: frame t has the first half of the
-        channels of frame t + 1 and the second half of those of frame t - 1.
-
     (B T, C, H, W) and T give (B T, C, H, W), in the memory format of the input.
+
+    Args:
+        channels: C.
+        start: what the layer computes at first. ``identity``: its input. ``shift``: frame t has the first half of the
+            channels of frame t + 1 and the second half of those of frame t - 1.
     """
 
     def __init__(self, channels: int, start: Literal["identity", "shift"] = "identity") -> None:
@@ -89,14 +90,15 @@ class MotionExcitation(nn.Module):
 class TEABlock(nn.Module):
     """Residual block of TEA: a bottleneck of four splits, each with the output of the one before, and of frames.
 
-    in_channels: channels of the input.
-    planes: the output has ``4 planes`` channels.
-    split_width: channels of each split.
-    stride: of the 3x3 convolutions.
-    first: the first block of a stage. Its splits are computed from the input alone, the last is averaged over 3x3
-        positions with the stride, and a 1x1 convolution leads around the block.
-
     (B T, C, H, W) and T give (B T, 4 planes, H/stride, W/stride).
+
+    Args:
+        in_channels: channels of the input.
+        planes: the output has ``4 planes`` channels.
+        split_width: channels of each split.
+        stride: of the 3x3 convolutions.
+        first: the first block of a stage. Its splits are computed from the input alone, the last is averaged over 3x3
+            positions with the stride, and a 1x1 convolution leads around the block.
     """
 
     def __init__(self, in_channels: int, planes: int, split_width: int, stride: int = 1, first: bool = False) -> None:

@@ -25,8 +25,22 @@ SHOWN = 3
 def save(model: nn.Module, path: Path | str) -> None:
     """Write the parameters and buffers of a network of this package, and what it was made from.
 
-    The file is written whole or not at all. WeightsError if it cannot be, or if a tensor is not what ``create`` would
-    make: float32, or an integer. TypeError for another module. A compiled network is saved as itself.
+    The file is written whole or not at all. A compiled network is saved as itself.
+
+    Args:
+        model: a network of :func:`create` or :func:`style_exchange`.
+        path: of the safetensors file.
+
+    Raises:
+        TypeError: for another module.
+        WeightsError: if the file cannot be written, or if a tensor is not what ``create`` would make: float32, or an
+            integer.
+
+    Example:
+        >>> from matroot.models import create, load, save
+        >>> save(create("resnet18_dbn", width=8), "model.safetensors")
+        >>> type(load("model.safetensors")).__name__
+        'ResNet'
     """
     model = _uncompiled(model)
     arguments = dict(recorded_arguments(model))
@@ -49,9 +63,22 @@ def save(model: nn.Module, path: Path | str) -> None:
 
 
 def load(path: Path | str) -> nn.Module:
-    """The network of a file that :func:`save` wrote, on the default device, in training mode.
+    """The network of a file that :func:`save` wrote.
 
-    WeightsError, saying what was expected, if there is no such file, or it is not one of these.
+    Args:
+        path: of the file.
+
+    Returns:
+        The network, on the default device, in training mode.
+
+    Raises:
+        WeightsError: saying what was expected, if there is no such file, or it is not one of these.
+
+    Example:
+        >>> from matroot.models import create, load, save
+        >>> save(create("resnet18_dbn", num_classes=7, width=8), "model.safetensors")
+        >>> load("model.safetensors").num_classes
+        7
     """
     arguments, tensors = _read(Path(path))
     try:
@@ -64,10 +91,26 @@ def load(path: Path | str) -> nn.Module:
 
 
 def load_weights(model: nn.Module, path: Path | str) -> list[str]:
-    """Fill a network from a file of the same one, whatever its preset; the names of tensors that were left out.
+    """Fill a network from a file of the same one, whatever its preset.
 
-    Those are the classifier's where the numbers of classes differ: it stays as it is. WeightsError, and no change, if
-    there is no such file, it is not one of :func:`save`, is of another network, or has other tensors.
+    Args:
+        model: the network, changed in place.
+        path: of a file that :func:`save` wrote.
+
+    Returns:
+        The names of tensors that were left out: the classifier's where the numbers of classes differ, which stays as it
+        is.
+
+    Raises:
+        TypeError: for a module that no function of ``matroot.models`` made.
+        WeightsError: if there is no such file, it is not one of :func:`save`, is of another network, or has other
+            tensors; nothing changes then.
+
+    Example:
+        >>> from matroot.models import create, load_weights, save
+        >>> save(create("resnet18_dbn", num_classes=7, width=8), "model.safetensors")
+        >>> load_weights(create("resnet18_dbn", num_classes=10, width=8), "model.safetensors")
+        ['fc.bias', 'fc.weight']
     """
     model = _uncompiled(model)
     name = recorded_arguments(model)["name"]

@@ -29,23 +29,36 @@ _WITH_ACTIVATION: dict[str, type[_BatchNorm]] = {"BatchNormAct2d": nn.BatchNorm2
 def convert_decorrelated_batchnorm(model: nn.Module, pattern: str | Sequence[str] = "*", **options) -> nn.Module:
     """Replace batch normalisation layers whose qualified name matches by decorrelated ones.
 
-    model: changed in place, and returned; a model that is itself such a layer returns the new one.
-    pattern: of names as ``named_modules`` gives them, with ``*``, ``?`` and ``[...]``; or several patterns.
-        ``"bn1"`` is a ResNet's first layer, ``"layer?.*.bn2"`` one of each block, ``"*"`` every layer.
-    options: arguments of :class:`DecorrelatedBatchNorm2d`, such as ``group_size=16``; eps, momentum and process group
-        are the replaced layer's unless given.
-
     BatchNorm1d/2d/3d become DecorrelatedBatchNorm1d/2d/3d, and SyncBatchNorm, which takes any number of dimensions,
     DecorrelatedBatchNorm. timm's BatchNormAct2d and SyncBatchNormAct become an ``nn.Sequential`` of the decorrelated
-    layer, ``norm``, and their own ``drop`` and ``act``. What other subclasses compute is not known: a
-    matching one is a TypeError naming it, and the model does not change.
+    layer, ``norm``, and their own ``drop`` and ``act``.
 
     The very parameters, device, dtype, training flag and running statistics are kept: until it is trained
     further, the new model evaluates like the old one. A layer with a weight and no bias gets a zero bias that is not
-    trained. ValueError when nothing matches, when a matching layer keeps no running statistics, and, naming the layer,
-    when the options do not fit it.
+    trained.
 
     Like ``torch.nn.SyncBatchNorm.convert_sync_batchnorm``.
+
+    Args:
+        model: changed in place.
+        pattern: of names as ``named_modules`` gives them, with ``*``, ``?`` and ``[...]``; or several patterns.
+            ``"bn1"`` is a ResNet's first layer, ``"layer?.*.bn2"`` one of each block, ``"*"`` every layer.
+        **options: arguments of :class:`DecorrelatedBatchNorm2d`, such as ``group_size=16``; eps, momentum and process
+            group are the replaced layer's unless given.
+
+    Returns:
+        The model; if it is itself such a layer, the new one.
+
+    Raises:
+        TypeError: naming the layer, for a matching one of another subclass, which may compute something else; the model
+            does not change.
+        ValueError: when nothing matches, when a matching layer keeps no running statistics, and, naming the layer, when
+            the options do not fit it.
+
+    Example:
+        >>> model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU())
+        >>> matroot.nn.convert_decorrelated_batchnorm(model, "1", group_size=4)[1]
+        DecorrelatedBatchNorm2d(num_features=8, groups=2)
     """
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
     layers = {

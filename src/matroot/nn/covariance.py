@@ -11,14 +11,23 @@ from ._validation import require_feature_maps
 def covariance(x: Tensor, *, correction: int = 0, eps: float = 0.0) -> Tensor:
     """Covariance of the channels over all positions, one matrix per map.
 
-    x: (B, C, *spatial), real floating point, in any memory format.
-    correction: the sum is divided by N - correction for N positions (never by less than one), as in ``torch.cov``.
-    eps: added to the diagonal.
+    One position gives zeros. Like ``torch.stack([torch.cov(m.flatten(1), correction=0) for m in x])``.
 
-    Returns (B, C, C) in x's dtype, float32 for half and bfloat16, also inside autocast. One position gives zeros.
-    TypeError for integers and complex numbers, ValueError for fewer than three dimensions.
+    Args:
+        x: (B, C, *spatial), real floating point, in any memory format.
+        correction: the sum is divided by N - correction for N positions (never by less than one), as in ``torch.cov``.
+        eps: added to the diagonal.
 
-    Like ``torch.stack([torch.cov(m.flatten(1), correction=0) for m in x])``.
+    Returns:
+        The covariances, (B, C, C), in the dtype of ``x``, float32 for half and bfloat16, also inside autocast.
+
+    Raises:
+        TypeError: for integers and complex numbers.
+        ValueError: for fewer than three dimensions.
+
+    Example:
+        >>> matroot.nn.covariance(torch.randn(2, 16, 7, 7)).shape
+        torch.Size([2, 16, 16])
     """
     require_feature_maps(x)
     X, _ = deviations(x.flatten(2))

@@ -14,19 +14,31 @@ from .covariance import covariance_of_deviations, deviations
 class CovariancePool(SecondOrderPool):
     """Square root of the covariance of a feature map's channels, in the place of average pooling.
 
-    in_channels: C of the feature maps (B, C, *spatial).
-    reduce_to: a 1x1 convolution, batch normalisation and ReLU first make this many channels; None: none of them.
-    dims: number of spatial dimensions, 1, 2 or 3.
-    root: False returns the covariance itself.
-    triangle: flatten to the upper triangle, row by row; False returns matrices.
-    method, gradient: how the root is taken, see :func:`matroot.sqrtm`. By default maps with fewer positions than
-        channels take it from the smaller Gram matrix of positions, exact and cheaper.
+    Feature maps (B, in_channels, *spatial) give (B, n (n + 1)/2) or (B, n, n) with n channels after the reduction.
+    Statistics and root are in float32 at least, the result has the dtype of the (reduced) features. Maps with fewer
+    positions than channels have singular covariances, the usual case here, and a map of one position a zero one: values
+    and gradients stay finite. In training the batch normalisation needs two values per channel.
 
-    Returns (B, n (n + 1)/2) or (B, n, n) with n channels after the reduction. Statistics and root are in float32 at
-    least, the result has the dtype of the (reduced) features. Maps with fewer positions than channels have singular
-    covariances, the usual case here, and a map of one position a zero one: values and gradients stay finite. In
-    training the batch normalisation needs two values per channel. ValueError for another number of channels or
-    dimensions.
+    Args:
+        in_channels: channels of the feature maps.
+        reduce_to: a 1x1 convolution, batch normalisation and ReLU first make this many channels; None: none of them.
+        dims: number of spatial dimensions, 1, 2 or 3.
+        root: False returns the covariance itself.
+        triangle: flatten to the upper triangle, row by row; False returns matrices.
+        method: how the root is taken, see :func:`matroot.sqrtm`. By default maps with fewer positions than channels
+            take it from the smaller Gram matrix of positions, exact and cheaper.
+        gradient: how its derivative is computed, see :func:`matroot.sqrtm`.
+
+    Raises:
+        TypeError: when called with integers or complex numbers.
+        ValueError: when called with another number of channels or dimensions; for an unknown method or gradient.
+
+    Example:
+        >>> pool = matroot.nn.CovariancePool(64, reduce_to=16)
+        >>> pool(torch.randn(2, 64, 7, 7)).shape
+        torch.Size([2, 136])
+        >>> pool.out_features
+        136
     """
 
     def __init__(

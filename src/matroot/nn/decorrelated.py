@@ -29,31 +29,15 @@ from .covariance import add_to_diagonal
 _SHARED = """
 
     With G groups of d = num_features/G channels, each group has its own mean and its own
-    W = (covariance + eps I)^(-1/2) over all positions of the batch, and
+    W = (covariance + eps I)^(-1/2) over all positions of the batch, and ::
 
         y = weight * W (x - mean) + bias
 
     has in training mode covariance I (up to eps) within each group where weight is 1. With ``group_size=1`` this is
     :class:`torch.nn.{equivalent}`.
 
-    num_features: number of channels C, dimension 1 of the input.
-    groups: number of groups, or ``group_size``: channels in each; one of the two, and it must divide C. Small
-        groups need few positions: a group of d channels has a full covariance from d + 1 positions on.
-    eps: added to the eigenvalues of the covariance. The published runs use 1e-2.
-    momentum: weight of the newest batch in the running statistics; None averages all batches equally.
-    affine: whether there are ``weight`` and ``bias``, (C,), starting at 1 and 0;
-        ``reset_parameters(uniform=True)`` draws the weight from U(0, 1), as published.
-    track: ``"whitening"`` averages the W of batches, as published; ``"covariance"`` averages their covariances
-        and takes the root when evaluating, which single batches of low rank affect less.
-    method, gradient: how the inverse root and its derivative are computed, see :func:`matroot.invsqrtm`.
-    process_group: None normalises each process by itself; ``"world"`` or a ``torch.distributed`` process group makes
-        training statistics, and their gradients, those of the concatenated batch of all its ranks, which may
-        differ in size. Like SyncBatchNorm, ``"world"`` is this process alone where nothing is initialised.
-    device, dtype: of parameters and statistics; statistics are float32 at least.
-
-    Input: {shapes}. Output: the same shape, dtype and memory format. Any other number of dimensions, or another C,
-    is a ValueError naming both numbers. Statistics are computed in float32 at least, under autocast too, without
-    host synchronisation; on CUDA half features are multiplied in their own dtype.
+    Input: {shapes}. Output: the same shape, dtype and memory format. Statistics are computed in float32 at least, under
+    autocast too, without host synchronisation; on CUDA half features are multiplied in their own dtype.
 
     Training mode normalises by the statistics of the batch, divided by the number of positions, and moves
     ``running_mean`` (C,) and ``running_whitening`` or ``running_covariance`` (G, d, d) towards them; evaluation
@@ -64,12 +48,46 @@ _SHARED = """
 
     In evaluation mode the layer is affine: :func:`matroot.nn.fold` puts it into the layer before it. With
     ``track="covariance"`` an exported graph contains the root; ONNX needs a method made of products then.
+
+    Args:
+        num_features: number of channels C, dimension 1 of the input.
+        groups: number of groups, which must divide C. Small groups need few positions: a group of d channels has a
+            full covariance from d + 1 positions on.
+        group_size: channels in each group, in the place of ``groups``.
+        eps: added to the eigenvalues of the covariance. The published runs use 1e-2.
+        momentum: weight of the newest batch in the running statistics; None averages all batches equally.
+        affine: whether there are ``weight`` and ``bias``, (C,), starting at 1 and 0;
+            ``reset_parameters(uniform=True)`` draws the weight from U(0, 1), as published.
+        track: ``"whitening"`` averages the W of batches, as published; ``"covariance"`` averages their covariances
+            and takes the root when evaluating, which single batches of low rank affect less.
+        method: how the inverse root is computed, see :func:`matroot.invsqrtm`.
+        gradient: how its derivative is computed, see :func:`matroot.invsqrtm`.
+        process_group: None normalises each process by itself; ``"world"`` or a ``torch.distributed`` process group
+            makes training statistics, and their gradients, those of the concatenated batch of all its ranks, which
+            may differ in size. Like SyncBatchNorm, ``"world"`` is this process alone where nothing is initialised.
+        device: of parameters and statistics.
+        dtype: of parameters and statistics; statistics are float32 at least.
+
+    Raises:
+        ValueError: if groups do not divide the channels, or both ways to say them are given; if ``eps``, ``track``,
+            ``process_group``, ``method`` or ``gradient`` is not one of those above. When called with another number
+            of dimensions or of channels, naming both numbers.
+
+    Example:
+        >>> layer = matroot.nn.{name}(4, groups=2)
+        >>> layer(torch.randn({size})).shape
+        torch.Size([{size}])
+        >>> layer.running_whitening.shape
+        torch.Size([2, 2, 2])
     """
 
 
 class DecorrelatedBatchNorm(nn.Module):
     __doc__ = "Whitens the channels of features with any number of spatial dimensions." + _SHARED.format(
-        equivalent="SyncBatchNorm", shapes="(N, C), (N, C, L), (N, C, H, W) or (N, C, D, H, W)"
+        equivalent="SyncBatchNorm",
+        shapes="(N, C), (N, C, L), (N, C, H, W) or (N, C, D, H, W)",
+        name="DecorrelatedBatchNorm",
+        size="16, 4, 5, 5",
     )
     input_ranks: ClassVar[tuple[int, ...]] = (2, 3, 4, 5)
 
@@ -135,7 +153,11 @@ class DecorrelatedBatchNorm(nn.Module):
         self.num_batches_tracked.zero_()
 
     def reset_parameters(self, uniform: bool = False) -> None:
-        """Reset the statistics; weight 1 and bias 0. ``uniform`` draws the weight from U(0, 1), as published."""
+        """Reset the statistics; weight 1 and bias 0.
+
+        Args:
+            uniform: draw the weight from U(0, 1), as published.
+        """
         self.reset_running_stats()
         if self.affine:
             initialise = nn.init.uniform_ if uniform else nn.init.ones_
@@ -187,19 +209,21 @@ class DecorrelatedBatchNorm(nn.Module):
 
 class DecorrelatedBatchNorm1d(DecorrelatedBatchNorm):
     __doc__ = "Whitens the channels of vectors or sequences." + _SHARED.format(
-        equivalent="BatchNorm1d", shapes="(N, C) or (N, C, L)"
+        equivalent="BatchNorm1d", shapes="(N, C) or (N, C, L)", name="DecorrelatedBatchNorm1d", size="16, 4"
     )
     input_ranks = (2, 3)
 
 
 class DecorrelatedBatchNorm2d(DecorrelatedBatchNorm):
-    __doc__ = "Whitens the channels of images." + _SHARED.format(equivalent="BatchNorm2d", shapes="(N, C, H, W)")
+    __doc__ = "Whitens the channels of images." + _SHARED.format(
+        equivalent="BatchNorm2d", shapes="(N, C, H, W)", name="DecorrelatedBatchNorm2d", size="16, 4, 5, 5"
+    )
     input_ranks = (4,)
 
 
 class DecorrelatedBatchNorm3d(DecorrelatedBatchNorm):
     __doc__ = "Whitens the channels of volumes or videos." + _SHARED.format(
-        equivalent="BatchNorm3d", shapes="(N, C, D, H, W)"
+        equivalent="BatchNorm3d", shapes="(N, C, D, H, W)", name="DecorrelatedBatchNorm3d", size="8, 4, 3, 5, 5"
     )
     input_ranks = (5,)
 

@@ -17,14 +17,25 @@ _Layer = TypeVar("_Layer", nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 def fold(layer: _Layer, norm: DecorrelatedBatchNorm) -> _Layer:
     """One layer that computes ``norm(layer(x))`` of evaluation mode, at the cost of ``layer`` alone.
 
-    layer: Linear, Conv1d, Conv2d or Conv3d with as many output channels as ``norm`` has features.
-    norm: a DecorrelatedBatchNorm in evaluation mode.
-
-    Returns a new layer like ``layer`` with other weights, and a bias; neither argument changes. TypeError for
-    another kind of layer; ValueError when the numbers of channels differ, when ``norm`` is in training mode, and
-    when its groups straddle those of a grouped convolution, which one convolution cannot express.
-
     Like ``torch.nn.utils.fusion.fuse_conv_bn_eval``.
+
+    Args:
+        layer: Linear, Conv1d, Conv2d or Conv3d with as many output channels as ``norm`` has features.
+        norm: a DecorrelatedBatchNorm in evaluation mode.
+
+    Returns:
+        A new layer like ``layer`` with other weights, and a bias; neither argument changes.
+
+    Raises:
+        TypeError: for another kind of layer.
+        ValueError: when the numbers of channels differ, when ``norm`` is in training mode, and when its groups straddle
+            those of a grouped convolution, which one convolution cannot express.
+
+    Example:
+        >>> layer, norm = torch.nn.Linear(5, 8), matroot.nn.DecorrelatedBatchNorm1d(8).eval()
+        >>> x = torch.randn(3, 5)
+        >>> torch.allclose(matroot.nn.fold(layer, norm)(x), norm(layer(x)), atol=1e-5)
+        True
     """
     if not isinstance(layer, nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d):
         raise TypeError(f"layer must be Linear, Conv1d, Conv2d or Conv3d, got {type(layer).__name__}")

@@ -11,12 +11,24 @@ from .covariance_pool import CovariancePool
 class SecondOrderHead(nn.Module):
     """Logits of a second-order vision transformer: linear(class token) + linear(covariance root of the other tokens).
 
-    in_features: width d of the tokens (B, 1 + N, d), the class token first.
-    num_classes: number of logits.
-    reduce_to: width of the tokens in the covariance, after a linear map, batch normalisation and ReLU; None: d.
-    method, gradient: how the root is taken, see :func:`matroot.sqrtm`.
+    Tokens (B, 1 + N, in_features), the class token first, give (B, num_classes).
 
-    Returns (B, num_classes). ValueError for another width, for tokens that are not (B, 1 + N, d), and for N = 0.
+    Args:
+        in_features: width of the tokens.
+        num_classes: number of logits.
+        reduce_to: width of the tokens in the covariance, after a linear map, batch normalisation and ReLU; None: that
+            of the tokens.
+        method: how the root is taken, see :func:`matroot.sqrtm`.
+        gradient: how its derivative is computed, see :func:`matroot.sqrtm`.
+
+    Raises:
+        ValueError: when called with another width, with tokens that are not (B, 1 + N, in_features), and for N = 0; for
+            an unknown method or gradient.
+
+    Example:
+        >>> head = matroot.nn.SecondOrderHead(32, num_classes=10, reduce_to=8)
+        >>> head(torch.randn(2, 1 + 49, 32)).shape
+        torch.Size([2, 10])
     """
 
     def __init__(

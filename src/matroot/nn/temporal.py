@@ -15,21 +15,32 @@ from .covariance import covariance
 class TemporalCovariancePool(SecondOrderPool):
     """Square root of the temporal covariance: of the channels within frames and between neighbouring frames.
 
-    For every frame l, with X_i the centred features (C, N) of frame i and i, j over the window around l,
+    For every frame l, with X_i the centred features (C, N) of frame i and i, j over the window around l, ::
 
         Temp.Cov.(X_l) = 1/N sum_i sum_j X_i X_j^T = 1/N (sum_i X_i) (sum_j X_j)^T,
 
     i = j being the covariances inside frames and the rest those between them: the covariance of a sum of frames. At
     both ends of the video the border frame is repeated.
 
-    window: number of frames, odd; 1 gives the covariances inside frames alone.
-    per_frame: True returns the root of every frame's matrix, False one root, of their mean over the video.
-    root: False returns the covariance itself.
-    triangle: flatten to the upper triangle, row by row; False returns matrices.
-    method, gradient: how the root is taken, see :func:`matroot.sqrtm`.
-
     Video (B, C, T, H, W) gives (B, C (C + 1)/2) or (B, C, C), with a dimension T after B if ``per_frame``, in the
-    video's dtype. ValueError for another number of dimensions and an even window.
+    video's dtype.
+
+    Args:
+        window: number of frames, odd; 1 gives the covariances inside frames alone.
+        per_frame: True returns the root of every frame's matrix, False one root, of their mean over the video.
+        root: False returns the covariance itself.
+        triangle: flatten to the upper triangle, row by row; False returns matrices.
+        method: how the root is taken, see :func:`matroot.sqrtm`.
+        gradient: how its derivative is computed, see :func:`matroot.sqrtm`.
+
+    Raises:
+        TypeError: when called with integers or complex numbers.
+        ValueError: for an even window and an unknown method or gradient; when called with another number of dimensions.
+
+    Example:
+        >>> pool = matroot.nn.TemporalCovariancePool(window=3)
+        >>> pool(torch.randn(2, 8, 5, 4, 4)).shape
+        torch.Size([2, 36])
     """
 
     def __init__(
@@ -63,12 +74,21 @@ class TemporalAttention(nn.Module):
     differences of x_t to x_{t-1} and to x_{t-2}, circular in time. In time, ReLU(y + convolution(y)) over ``window``
     frames, circular. Norm and convolution start at zero.
 
-    channels: C.
-    window: frames in the temporal convolution, odd.
-    expansion: width of the gates' hidden layer, in units of C.
-
     A covariance per video follows: ``nn.Sequential(TemporalAttention(128), CovariancePool(128, None, dims=3))``.
-    ValueError for another number of channels or dimensions and an even window.
+
+    Args:
+        channels: C.
+        window: frames in the temporal convolution, odd.
+        expansion: width of the gates' hidden layer, in units of C.
+
+    Raises:
+        TypeError: when called with integers or complex numbers.
+        ValueError: for an even window; when called with another number of channels or dimensions.
+
+    Example:
+        >>> attention = matroot.nn.TemporalAttention(channels=8, window=3)
+        >>> attention(torch.randn(2, 8, 5, 4, 4)).shape
+        torch.Size([2, 8, 5, 4, 4])
     """
 
     def __init__(self, channels: int = 128, window: int = 5, expansion: int = 4) -> None:

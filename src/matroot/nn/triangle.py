@@ -7,12 +7,21 @@ from torch import Tensor
 
 
 def triangle(M: Tensor, keep_norm: bool = False) -> Tensor:
-    """The upper triangle with the diagonal, row by row.
+    """The upper triangle of symmetric matrices with the diagonal, row by row.
 
-    M: (*, n, n), symmetric; what is below the diagonal is not read.
-    keep_norm: multiply what is off the diagonal by sqrt(2), so that the vector's norm is the Frobenius norm.
+    Args:
+        M: (*, n, n), symmetric; what is below the diagonal is not read.
+        keep_norm: multiply what is off the diagonal by sqrt(2), so that the vector's norm is the Frobenius norm.
 
-    Returns (*, n (n + 1)/2). ValueError if M is not square.
+    Returns:
+        The vectors, (*, n (n + 1)/2).
+
+    Raises:
+        ValueError: if ``M`` is not square.
+
+    Example:
+        >>> matroot.nn.triangle(torch.tensor([[1, 2], [2, 3]]))
+        tensor([1, 2, 3])
     """
     if M.ndim < 2 or M.shape[-1] != M.shape[-2]:
         raise ValueError(f"M must have shape (*, n, n), got {tuple(M.shape)}")
@@ -23,9 +32,22 @@ def triangle(M: Tensor, keep_norm: bool = False) -> Tensor:
 
 
 def untriangle(v: Tensor, keep_norm: bool = False) -> Tensor:
-    """The symmetric matrix with this upper triangle: the inverse of :func:`triangle` with the same ``keep_norm``.
+    """The symmetric matrix with this upper triangle: the inverse of :func:`triangle`.
 
-    v: (*, n (n + 1)/2). Returns (*, n, n). ValueError if the length is not that of a triangle.
+    Args:
+        v: (*, n (n + 1)/2), the triangle row by row.
+        keep_norm: as it was in :func:`triangle`.
+
+    Returns:
+        The matrices, (*, n, n).
+
+    Raises:
+        ValueError: if the length is not that of a triangle.
+
+    Example:
+        >>> matroot.nn.untriangle(torch.tensor([1, 2, 3]))
+        tensor([[1, 2],
+                [2, 3]])
     """
     length = v.shape[-1] if v.ndim else 0
     n = (isqrt(8 * length + 1) - 1) // 2

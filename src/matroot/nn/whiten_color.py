@@ -25,19 +25,37 @@ def whiten_color(
     method: str | Method = "auto",
     gradient: str | Gradient | None = None,
 ) -> Tensor:
-    """alpha (S_style^(1/2) S_content^(-1/2) (content - its mean) + mean of style) + (1 - alpha) content.
+    """Content features with the mean and covariance of style features.
 
-    content: (B, C, *spatial).
-    style: (B, C, *spatial) with other spatial dimensions if need be, or (1, C, *spatial) for all of the batch.
-    alpha: in [0, 1], 0 returns the content and 1 features with the mean and covariance of the style; a tensor must
-        broadcast to the content's shape and is not checked.
-    groups: divide the channels into this many groups, each with a covariance of its own.
-    eps: added to the diagonals of both covariances, which are divided by N - 1. Features of variance below eps, and
-        all of the content if it has fewer positions than channels, are whitened in part only.
-    method, gradient: how the roots are taken, see :func:`matroot.sqrtm`.
+    With S the covariances::
 
-    Returns the content's shape, dtype and memory format; computed in float32 at least, also inside autocast.
-    ValueError if channels or batches do not match, groups do not divide the channels, or alpha or eps is out of range.
+        alpha (S_style^(1/2) S_content^(-1/2) (content - its mean) + mean of style) + (1 - alpha) content
+
+    Args:
+        content: (B, C, *spatial).
+        style: (B, C, *spatial) with other spatial dimensions if need be, or (1, C, *spatial) for all of the batch.
+        alpha: in [0, 1], 0 returns the content and 1 features with the mean and covariance of the style; a tensor must
+            broadcast to the content's shape and is not checked.
+        groups: divide the channels into this many groups, each with a covariance of its own.
+        eps: added to the diagonals of both covariances, which are divided by N - 1. Features of variance below eps, and
+            all of the content if it has fewer positions than channels, are whitened in part only.
+        method: how the roots are taken, see :func:`matroot.sqrtm`.
+        gradient: how their derivatives are computed, see :func:`matroot.sqrtm`.
+
+    Returns:
+        Features of the content's shape, dtype and memory format; computed in float32 at least, also inside autocast.
+
+    Raises:
+        TypeError: for integers and complex numbers.
+        ValueError: if channels or batches do not match, groups do not divide the channels, or alpha or eps is out of
+            range.
+
+    Example:
+        >>> content, style = torch.randn(1, 4, 20, 20), 3 * torch.randn(1, 4, 10, 30)
+        >>> colored = matroot.nn.whiten_color(content, style)
+        >>> expected = matroot.nn.covariance(style, correction=1)
+        >>> torch.allclose(matroot.nn.covariance(colored, correction=1), expected, atol=1e-2)
+        True
     """
     require_blend(alpha)
     _require_pair(content, style, groups)
@@ -57,10 +75,24 @@ def whiten_color(
 class WhitenColor(nn.Module):
     """:func:`whiten_color` with a blend that is learned.
 
-    alpha: the blend at the start; the sigmoid of a parameter if ``learnable``, then strictly between 0 and 1.
-    groups, eps, method, gradient: see :func:`whiten_color`.
+    Content (B, C, *spatial) and style give the content's shape and dtype.
 
-    ``forward(content, style)`` returns the content's shape and dtype. The attribute ``alpha`` is the current blend.
+    Args:
+        alpha: the blend at the start; the sigmoid of a parameter if ``learnable``, then strictly between 0 and 1.
+        learnable: whether the blend is a parameter.
+        groups: divide the channels into this many groups, each with a covariance of its own.
+        eps: added to the diagonals of both covariances.
+        method: how the roots are taken, see :func:`matroot.sqrtm`.
+        gradient: how their derivatives are computed, see :func:`matroot.sqrtm`.
+
+    Raises:
+        ValueError: if ``alpha`` or ``eps`` is out of range, for an unknown method or gradient, and for a method without
+            inverse root; when called, as :func:`whiten_color`.
+
+    Example:
+        >>> layer = matroot.nn.WhitenColor(alpha=0.6)
+        >>> layer(torch.randn(2, 4, 8, 8), torch.randn(2, 4, 6, 6)).shape
+        torch.Size([2, 4, 8, 8])
     """
 
     def __init__(

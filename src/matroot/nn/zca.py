@@ -19,23 +19,36 @@ from .covariance import add_to_diagonal
 class ZCAWhitening(nn.Module):
     """Whitens data (N, num_features) with statistics learnt from data: (x - mean) (covariance + eps I)^(-1/2).
 
-    num_features: number of columns.
-    eps: added to the eigenvalues of the covariance, which is divided by N - 1.
-    method, gradient: how the roots and their derivatives are computed, see :func:`matroot.roots`.
-    device, dtype: of the statistics, which are float32 at least; float64 for streams whose mean is very large.
-
     ``fit`` learns from one tensor, ``partial_fit`` from batches of any sizes one after another; the result is that of
     all rows at once, to rounding, also when the mean is large. ``transform``, which is what calling the module does,
     whitens; ``inverse_transform`` undoes it. Without data it is the identity. The first call after ``partial_fit``
     computes the roots; a graph exported before that call contains them.
 
-    State is in the buffers ``count``, ``mean``, ``covariance``, ``whitening`` and ``coloring``. Data of another
-    shape raises ValueError naming both; fitting NaN, Inf or no rows raises ValueError and changes nothing. Results
-    have the dtype of floating-point data; integers give the dtype of the statistics.
+    State is in the buffers ``count``, ``mean``, ``covariance``, ``whitening`` and ``coloring``. Results have the dtype
+    of floating-point data; integers give the dtype of the statistics.
 
     A direction of variance v is divided by sqrt(v + eps) and has variance v/(v + eps) afterwards. With ``eps=0`` and a
     covariance of full rank this is scikit-learn's ``PCA(whiten=True)`` rotated back to the axes of the data; with eps
     it is smaller by a factor sqrt(v/(v + eps)) in each direction.
+
+    Args:
+        num_features: number of columns.
+        eps: added to the eigenvalues of the covariance, which is divided by N - 1.
+        method: how the roots are computed, see :func:`matroot.roots`.
+        gradient: how their derivatives are computed, see :func:`matroot.roots`.
+        device: of the statistics.
+        dtype: of the statistics, float32 at least; float64 for streams whose mean is very large.
+
+    Raises:
+        ValueError: if ``eps`` is negative or not finite, for an unknown method or gradient, and for a method without
+            inverse root; for data of another shape, naming both; when fitting NaN, Inf or no rows, which changes
+            nothing.
+
+    Example:
+        >>> X = torch.randn(500, 4) @ torch.randn(4, 4)
+        >>> Y = matroot.nn.ZCAWhitening(4, eps=0).fit_transform(X)
+        >>> torch.allclose(torch.cov(Y.T), torch.eye(4), atol=1e-2)
+        True
     """
 
     count: Tensor
@@ -80,7 +93,17 @@ class ZCAWhitening(nn.Module):
         self._stale = False
 
     def fit(self, X: Tensor) -> Self:
-        """Learn from the rows of ``X`` (N, num_features) alone. Reads values on the host, to refuse NaN and Inf."""
+        """Learn from these rows alone. Reads values on the host, to refuse NaN and Inf.
+
+        Args:
+            X: (N, num_features).
+
+        Returns:
+            The module itself.
+
+        Raises:
+            ValueError: for another shape, no rows, NaN or Inf; nothing changes then.
+        """
         statistics = self._statistics(X)
         self.reset()
         self._merge(statistics)
@@ -88,12 +111,32 @@ class ZCAWhitening(nn.Module):
         return self
 
     def partial_fit(self, X: Tensor) -> Self:
-        """Learn from the rows of ``X`` (N, num_features) and all those before. Reads values on the host, as ``fit``."""
+        """Learn from these rows and all those before. Reads values on the host, as ``fit``.
+
+        Args:
+            X: (N, num_features).
+
+        Returns:
+            The module itself.
+
+        Raises:
+            ValueError: for another shape, no rows, NaN or Inf; nothing changes then.
+        """
         self._merge(self._statistics(X))
         return self
 
     def fit_transform(self, X: Tensor) -> Tensor:
-        """``fit(X)``, then ``X`` whitened; gradients flow through its mean and covariance too."""
+        """``fit``, then the same data whitened; gradients flow through its mean and covariance too.
+
+        Args:
+            X: (N, num_features).
+
+        Returns:
+            The whitened data, (N, num_features).
+
+        Raises:
+            ValueError: for another shape, no rows, NaN or Inf; nothing changes then.
+        """
         statistics = self._statistics(X)
         self.reset()
         self._merge(statistics)
@@ -104,14 +147,34 @@ class ZCAWhitening(nn.Module):
             return self._result(statistics.centred.mT @ found.invsqrt, X)
 
     def transform(self, X: Tensor) -> Tensor:
-        """``X`` (N, num_features) whitened."""
+        """Data whitened by the statistics learnt so far.
+
+        Args:
+            X: (N, num_features).
+
+        Returns:
+            The whitened data, (N, num_features).
+
+        Raises:
+            ValueError: for another shape.
+        """
         self._require(X)
         with autocast_disabled(X):
             dtype = self._compute_dtype(X)
             return self._result((X - self.mean.to(dtype)) @ self._current_roots().invsqrt.to(dtype), X)
 
     def inverse_transform(self, Y: Tensor) -> Tensor:
-        """The data (N, num_features) whose ``transform`` is ``Y``."""
+        """The data that ``transform`` whitens to this.
+
+        Args:
+            Y: (N, num_features), whitened data.
+
+        Returns:
+            The data, (N, num_features).
+
+        Raises:
+            ValueError: for another shape.
+        """
         self._require(Y)
         with autocast_disabled(Y):
             dtype = self._compute_dtype(Y)

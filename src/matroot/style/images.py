@@ -30,13 +30,20 @@ class ImageError(CommandError):
 
 
 def read(path: Path | str, max_pixels: int = MAX_PIXELS) -> Tensor:
-    """An image file as (3, H, W) float32 in [0, 1], or (4, H, W) if parts of it are transparent.
+    """An image file as a picture.
 
     The picture is upright, as its EXIF data say, and its colours are those of sRGB if it has a profile. Palettes, grey,
     CMYK and 16 bits are converted, and of several frames the first is read.
 
-    max_pixels: larger pictures are refused before they are decoded.
-    ImageError, naming the file, if it cannot be read, is no image, is damaged or is too large.
+    Args:
+        path: of the file.
+        max_pixels: larger pictures are refused before they are decoded.
+
+    Returns:
+        The picture, (3, H, W) float32 in [0, 1], or (4, H, W) if parts of it are transparent.
+
+    Raises:
+        ImageError: naming the file, if it cannot be read, is no image, is damaged or is too large.
     """
     path = Path(path)
     try:
@@ -73,9 +80,16 @@ def require_writable(path: Path) -> None:
 
 
 def write(path: Path | str, picture: Tensor) -> None:
-    """Write (3, H, W) or (4, H, W) in [0, 1] in the format of the suffix, whole or not at all.
+    """Write a picture in the format of the suffix, whole or not at all.
 
-    JPEG has no transparency: there the picture lies on white. ImageError, naming the file, if it cannot be written.
+    JPEG has no transparency: there the picture lies on white.
+
+    Args:
+        path: of the file.
+        picture: (3, H, W) or (4, H, W) in [0, 1].
+
+    Raises:
+        ImageError: naming the file, if it cannot be written.
     """
     path = Path(path)
     require_writable(path)

@@ -19,16 +19,27 @@ TRANSFORMS = 4
 class StyleNetwork(nn.Module):
     """Pictures in the style of other pictures.
 
-    channels: widths at strides 1, 2, 4 and 8.
-    eps: added to the diagonals of covariances. Features whose variance is far below are noise, which a transform
-        without it would amplify to the style's variance.
-
     An encoder gives features f1 to f4, a decoder paints them. On its way are four transforms, one a scale, the deepest
     first: each gives the features the mean and covariance that the style image has at this place when the network
     reproduces it. Without transforms (strength 0) the network is an autoencoder. There are no normalisation layers:
     the transforms alone change statistics. Features at strides 2 and 4 skip to the decoder, which keeps the content
     sharp; those at stride 1 do not, as the picture would be copied. Upsampling is nearest followed by a convolution,
     so that there are no checkerboards; borders are replicated, so that pictures may have any size.
+
+    Args:
+        channels: widths at strides 1, 2, 4 and 8.
+        eps: added to the diagonals of covariances. Features whose variance is far below are noise, which a transform
+            without it would amplify to the style's variance.
+
+    Raises:
+        ValueError: if ``channels`` are not four positive numbers, or ``eps`` is negative or not finite.
+
+    Example:
+        >>> from matroot.style import StyleNetwork
+        >>> network = StyleNetwork(channels=(4, 4, 4, 4))
+        >>> style = network.statistics(torch.rand(1, 3, 16, 16))
+        >>> network.stylize(torch.rand(2, 3, 20, 24), style).shape
+        torch.Size([2, 3, 20, 24])
     """
 
     def __init__(self, channels: Sequence[int] = (32, 64, 128, 256), eps: float = 1e-4) -> None:
@@ -65,7 +76,19 @@ class StyleNetwork(nn.Module):
         nn.init.normal_(cast(nn.Conv2d, self.painter[-1]).weight, std=0.01)
 
     def encode(self, images: Tensor, scales: int = TRANSFORMS) -> tuple[Tensor, ...]:
-        """(B, 3, H, W) in [0, 1] -> features at strides 1, 2, 4, 8, or at the first of them; sizes are rounded up."""
+        """Features of images; sizes are rounded up.
+
+        Args:
+            images: (B, 3, H, W) in [0, 1].
+            scales: how many of the strides 1, 2, 4 and 8.
+
+        Returns:
+            The features at the first of these strides, (B, C, h, w) each.
+
+        Raises:
+            TypeError: for integers and complex numbers.
+            ValueError: for another shape.
+        """
         require_feature_maps(images, "images", dims=2, channels=3)
         # Centred first: bfloat16 resolves numbers near 1 worse than eight bits do.
         x = (2 * images - 1).to(next(self.parameters()).dtype, memory_format=torch.channels_last)
@@ -76,19 +99,43 @@ class StyleNetwork(nn.Module):
         return tuple(features)
 
     def step(self, k: int, x: Tensor | None, features: Tensor) -> Tensor:
-        """What transform k is applied to, from the output x of the one before and the encoder's features of its scale.
+        """What a transform is applied to: f4 at step 0, then what the decoder makes at the scales of f3, f2 and f1.
 
-        These are f4 at step 0, which has no x, then f3, f2 and f1.
+        Args:
+            k: number of the transform, from 0.
+            x: the output of the transform before; None at step 0.
+            features: the encoder's, of the scale of the transform.
+
+        Returns:
+            Features of that scale.
         """
         return features if x is None else cast(Tensor, self.decoder[k - 1](x, features))
 
     def paint(self, x: Tensor) -> Tensor:
-        """The output of the last transform as a picture, (B, 3, H, W) in [0, 1]; float32 at least."""
+        """The output of the last transform as a picture.
+
+        Args:
+            x: (B, C, H, W).
+
+        Returns:
+            The picture, (B, 3, H, W) in [0, 1], float32 at least.
+        """
         logits = self.painter(x)
         return torch.sigmoid(logits.to(torch.promote_types(logits.dtype, torch.float32)))
 
     def forward(self, images: Tensor) -> Tensor:
-        """(B, 3, H, W) in [0, 1] -> the same images, as far as the network can reproduce them."""
+        """The images as far as the network can reproduce them.
+
+        Args:
+            images: (B, 3, H, W) in [0, 1].
+
+        Returns:
+            The pictures, (B, 3, H, W) in [0, 1].
+
+        Raises:
+            TypeError: for integers and complex numbers.
+            ValueError: for another shape.
+        """
         x = None
         for k, features in enumerate(reversed(self.encode(images))):
             x = self.step(k, x, features)
@@ -97,9 +144,19 @@ class StyleNetwork(nn.Module):
     def statistics(
         self, images: Tensor, *, method: str | Method = "auto", gradient: str | Gradient | None = None
     ) -> StyleStatistics:
-        """What a transfer takes from style images (B, 3, H, W): of the autoencoder, at the four transforms.
+        """What a transfer takes from style images: of the autoencoder, at the four transforms.
 
-        method, gradient: how the roots are taken, see :func:`matroot.sqrtm`.
+        Args:
+            images: (B, 3, H, W) in [0, 1].
+            method: how the roots are taken, see :func:`matroot.sqrtm`.
+            gradient: how their derivatives are computed, see :func:`matroot.sqrtm`.
+
+        Returns:
+            Means and roots of covariances, with the batch of the images.
+
+        Raises:
+            TypeError: for integers and complex numbers.
+            ValueError: for another shape.
         """
         moments, x = [], None
         for k, features in enumerate(reversed(self.encode(images))):
@@ -116,12 +173,23 @@ class StyleNetwork(nn.Module):
         method: str | Method = "auto",
         gradient: str | Gradient | None = None,
     ) -> Tensor:
-        """The content (B, 3, H, W) in one style, or each image in its own; (B, 3, H, W) in [0, 1].
-
-        strength: from 0, which is the autoencoder, to 1; or a tensor (B,).
-        method, gradient: how the roots are taken, see :func:`matroot.sqrtm`.
+        """The content in one style, or each image in its own.
 
         All of it is in memory at once, and all is differentiable.
+
+        Args:
+            content: (B, 3, H, W) in [0, 1].
+            style: with a batch of 1 or B.
+            strength: from 0, which is the autoencoder, to 1; or a tensor (B,).
+            method: how the roots are taken, see :func:`matroot.sqrtm`.
+            gradient: how their derivatives are computed, see :func:`matroot.sqrtm`.
+
+        Returns:
+            The pictures, (B, 3, H, W) in [0, 1].
+
+        Raises:
+            TypeError: for integers and complex numbers.
+            ValueError: for another shape.
         """
         if not isinstance(strength, Tensor) and strength == 0:
             return self(content)

@@ -17,7 +17,12 @@ from ..nn.covariance import add_to_diagonal, covariance_of_deviations, deviation
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean (B, C, 1) and covariance (B, C, C) of features, divided by N - 1; float32 at least."""
+    """Mean and covariance of features, float32 at least.
+
+    Attributes:
+        mean: (B, C, 1).
+        covariance: (B, C, C), divided by N - 1.
+    """
 
     mean: Tensor
     covariance: Tensor
@@ -31,7 +36,12 @@ class Moments:
 
 @dataclass(frozen=True)
 class StyleStatistics:
-    """What a transfer takes from a style: a mean (B, C, 1) and a root of the covariance (B, C, C) at each transform."""
+    """What a transfer takes from a style, at each transform.
+
+    Attributes:
+        means: (B, C, 1) each.
+        roots: (B, C, C) each, roots of the covariances.
+    """
 
     means: tuple[Tensor, ...]
     roots: tuple[Tensor, ...]
@@ -44,7 +54,17 @@ class StyleStatistics:
         method: str | Method = "auto",
         gradient: str | Gradient | None = None,
     ) -> "StyleStatistics":
-        """Of the moments at all transforms. eps: added to the diagonals of the covariances."""
+        """The statistics that belong to moments.
+
+        Args:
+            moments: one for each transform.
+            eps: added to the diagonals of the covariances.
+            method: how the roots are taken, see :func:`matroot.sqrtm`.
+            gradient: how their derivatives are computed, see :func:`matroot.sqrtm`.
+
+        Returns:
+            Means and roots.
+        """
         roots = (sqrtm(add_to_diagonal(m.covariance, eps), method, gradient=gradient) for m in moments)
         return cls(tuple(m.mean for m in moments), tuple(roots))
 
@@ -60,8 +80,22 @@ def blend(styles: Sequence[StyleStatistics], weights: Sequence[float] | None = N
     The coloured features are linear in both, so this is the weighted mean of the features coloured by each style; it
     costs no more than one style, and no root is taken.
 
-    weights: one a style, none negative, not all zero; they are divided by their sum. Equal unless given.
-    ValueError for other weights, or for no style.
+    Args:
+        styles: at least one.
+        weights: one a style, none negative, not all zero; they are divided by their sum. Equal unless given.
+
+    Returns:
+        The statistics of the blend.
+
+    Raises:
+        ValueError: for other weights, or for no style.
+
+    Example:
+        >>> from matroot.style import StyleNetwork, blend
+        >>> network = StyleNetwork(channels=(4, 4, 4, 4))
+        >>> styles = [network.statistics(torch.rand(1, 3, 16, 16)) for _ in range(2)]
+        >>> len(blend(styles, weights=[3, 1]).roots)
+        4
     """
     shares = normalized_weights(len(styles), weights)
 

@@ -60,14 +60,24 @@ def stylize_by_tiles(
     method: str | Method = "auto",
     progress: Progress = lambda fraction: None,
 ) -> Tensor:
-    """:meth:`StyleNetwork.stylize` of pictures (B, 3, H, W), to rounding. tile: its side in pixels.
+    """:meth:`StyleNetwork.stylize` of pictures, to rounding.
 
     A picture that fits into a tile is computed at once. For others, each transform needs the moments of the whole
     picture after the transforms before it: there is a pass over all tiles for each, and one to paint. Features at
     strides 8 and 4 are kept between passes, 48 bytes a pixel in float32 with the default channels; the larger ones at
     strides 2 and 1 are computed again.
 
-    Returns the picture on the content's device and in its dtype.
+    Args:
+        network: its device and precision are those of the computation.
+        content: (B, 3, H, W) in [0, 1].
+        style: of the same network.
+        strength: from 0, which is the autoencoder, to 1.
+        tile: the side of a tile in pixels.
+        method: how the roots are taken, see :func:`matroot.sqrtm`.
+        progress: is called with the fraction that is done.
+
+    Returns:
+        The pictures, (B, 3, H, W), on the content's device and in its dtype.
     """
     if strength == 0:
         return reproduce_by_tiles(network, content, tile=tile, progress=progress)

@@ -36,22 +36,37 @@ def stylize(
 ) -> Tensor:
     """The content in the style of a picture, or of several at once.
 
-    content: (C, H, W) or (B, C, H, W) in [0, 1], floating point, of any size; C is 1 (grey), 2 (grey and alpha),
-        3 (RGB) or 4 (RGB and alpha).
-    style: a picture (C, H, W) or (1, C, H, W), or a sequence of them, of any sizes.
-    strength: 0 is the content as the network reproduces it, 1 the full transfer.
-    weights: of several styles, see :func:`blend`.
-    keep_colors: give the styles the colours of the content first, so that the brushwork alone is transferred.
-    max_size: longest side of the result; a larger content is reduced first.
-    style_size: the same for the styles.
-    tile: larger pictures are computed in tiles of this side, which bounds memory and does not change the result.
-    method: how the roots are taken, see :func:`matroot.sqrtm`.
-    network: with weights of your own, see :func:`load`; its device and precision are those of the computation.
-    progress: is called with the fraction that is done.
+    Nothing is differentiable: see :meth:`StyleNetwork.stylize`.
 
-    Returns (C, H, W) or (B, C, H, W) in [0, 1] in the content's dtype and on its device; C is 3, or 4 if the content
-    has alpha, which is put back. Nothing is differentiable: see :meth:`StyleNetwork.stylize`. ValueError for other
-    shapes, strengths, weights and sizes, TypeError for integers.
+    Args:
+        content: (C, H, W) or (B, C, H, W) in [0, 1], floating point, of any size; C is 1 (grey), 2 (grey and alpha),
+            3 (RGB) or 4 (RGB and alpha).
+        style: a picture (C, H, W) or (1, C, H, W), or a sequence of them, of any sizes.
+        strength: 0 is the content as the network reproduces it, 1 the full transfer.
+        weights: of several styles, see :func:`blend`.
+        keep_colors: give the styles the colours of the content first, so that the brushwork alone is transferred.
+        max_size: longest side of the result; a larger content is reduced first.
+        style_size: the same for the styles.
+        tile: larger pictures are computed in tiles of this side, which bounds memory and does not change the result.
+        method: how the roots are taken, see :func:`matroot.sqrtm`.
+        network: with weights of your own, see :func:`load`; its device and precision are those of the computation.
+            None: with the packaged weights.
+        progress: is called with the fraction that is done.
+
+    Returns:
+        The pictures, (C, H, W) or (B, C, H, W) in [0, 1], in the content's dtype and on its device; C is 3, or 4 if the
+        content has alpha, which is put back.
+
+    Raises:
+        TypeError: for integers.
+        ValueError: for other shapes, strengths, weights and sizes.
+        WeightsError: if there are no packaged weights and no network is given.
+
+    Example:
+        >>> from matroot.style import StyleNetwork, stylize
+        >>> network = StyleNetwork(channels=(4, 4, 4, 4)).eval()
+        >>> stylize(torch.rand(3, 20, 24), torch.rand(3, 16, 16), network=network).shape
+        torch.Size([3, 20, 24])
     """
     network = load() if network is None else network
     styles = [style] if isinstance(style, Tensor) else list(style)
@@ -98,10 +113,29 @@ def style_statistics(
 ) -> StyleStatistics:
     """What a transfer takes from styles, for many calls of :func:`apply_style`.
 
-    colors_of: a picture whose colours the styles are given first, to keep those of a content. Its own are then the
-        colours that the style has, and the network transfers what is left: the brushwork.
+    Args:
+        styles: pictures (C, H, W) or (1, C, H, W) in [0, 1], of any sizes, at least one.
+        weights: of several styles, see :func:`blend`.
+        colors_of: a picture whose colours the styles are given first, to keep those of a content. Its own are then the
+            colours that the style has, and the network transfers what is left: the brushwork.
+        style_size: longest side that the styles are reduced to; None: as they are.
+        tile: larger pictures are computed in tiles of this side.
+        method: how the roots are taken, see :func:`matroot.sqrtm`.
+        network: whose transforms the statistics are for.
 
-    Other arguments and errors are those of :func:`stylize`.
+    Returns:
+        The statistics of the blend of all styles.
+
+    Raises:
+        TypeError: for integers.
+        ValueError: for other shapes, weights and sizes.
+
+    Example:
+        >>> from matroot.style import StyleNetwork, style_statistics
+        >>> network = StyleNetwork(channels=(4, 4, 4, 4)).eval()
+        >>> style = style_statistics([torch.rand(3, 16, 16), torch.rand(3, 8, 12)], network=network)
+        >>> style.roots[0].shape
+        torch.Size([1, 4, 4])
     """
     found = []
     for style in styles:
@@ -124,9 +158,31 @@ def apply_style(
     network: StyleNetwork,
     progress: Progress = lambda fraction: None,
 ) -> Tensor:
-    """:func:`stylize` of one picture (C, H, W) with a style that is known already; (3, H, W), or (4, H, W) with alpha.
+    """:func:`stylize` of one picture with a style that is known already.
 
-    Other arguments and errors are those of :func:`stylize`.
+    Args:
+        content: (C, H, W) or (1, C, H, W) in [0, 1], floating point; C is 1 to 4, see :func:`stylize`.
+        style: of the same network, see :func:`style_statistics`.
+        strength: 0 is the content as the network reproduces it, 1 the full transfer.
+        max_size: longest side of the result; a larger content is reduced first.
+        tile: larger pictures are computed in tiles of this side.
+        method: how the roots are taken, see :func:`matroot.sqrtm`.
+        network: its device and precision are those of the computation.
+        progress: is called with the fraction that is done.
+
+    Returns:
+        The picture, (3, H, W), or (4, H, W) with alpha.
+
+    Raises:
+        TypeError: for integers.
+        ValueError: for other shapes, strengths and sizes.
+
+    Example:
+        >>> from matroot.style import StyleNetwork, apply_style, style_statistics
+        >>> network = StyleNetwork(channels=(4, 4, 4, 4)).eval()
+        >>> style = style_statistics([torch.rand(3, 16, 16)], network=network)
+        >>> apply_style(torch.rand(3, 20, 24), style, strength=0.5, network=network).shape
+        torch.Size([3, 20, 24])
     """
     require_blend(strength)
     colors, alpha = _one_picture(content, "content")

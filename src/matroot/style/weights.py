@@ -23,9 +23,22 @@ def save(
     *,
     dtype: torch.dtype = torch.float16,
 ) -> None:
-    """Write the weights in half precision, or another, whole or not at all; WeightsError if they cannot be.
+    """Write the weights of a network, whole or not at all.
 
-    about: what else the file says of them, such as their training data and licence.
+    Args:
+        network: whose weights.
+        path: of the safetensors file.
+        about: what else the file says of them, such as their training data and licence.
+        dtype: of the weights in the file.
+
+    Raises:
+        WeightsError: if the file cannot be written.
+
+    Example:
+        >>> from matroot.style import StyleNetwork, load, save
+        >>> save(StyleNetwork(channels=(4, 4, 4, 4)), "style.safetensors")
+        >>> load("style.safetensors").channels
+        (4, 4, 4, 4)
     """
     # A copy each: safetensors takes no layout but rows.
     tensors = {
@@ -40,9 +53,22 @@ def save(
 
 
 def load(path: Path | str | None = None) -> StyleNetwork:
-    """The network of a file that :func:`save` wrote, or with the packaged weights; float32, on the CPU, frozen.
+    """The network of a file that :func:`save` wrote, or with the packaged weights.
 
-    WeightsError, saying what was expected, if there is no such file or it is not one of these.
+    Args:
+        path: of the file; None: the packaged weights.
+
+    Returns:
+        The network, float32, on the CPU, in evaluation mode and frozen.
+
+    Raises:
+        WeightsError: saying what was expected, if there is no such file or it is not one of these.
+
+    Example:
+        >>> from matroot.style import StyleNetwork, load, save
+        >>> save(StyleNetwork(channels=(4, 4, 4, 4), eps=1e-3), "style.safetensors")
+        >>> load("style.safetensors").eps
+        0.001
     """
     if path is None and not PACKAGED.exists():
         raise WeightsError(

@@ -43,6 +43,7 @@ maximum_signature_line_length = 80
 python_use_unqualified_type_names = True
 toc_object_entries_show_parents = "hide"
 napoleon_numpy_docstring = False
+napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = "matroot"

@@ -80,7 +80,7 @@ def set_preset(model: nn.Module, preset: str) -> None:
     Raises:
         TypeError: for a module that no function of ``matroot.models`` made.
         ValueError: for an unknown preset, for ``baseline``, which is another network, for a network without roots, and
-            for a preset that has not the root of one of its layers; nothing changes then.
+            for a preset that has not the root of one of its layers. Nothing changes after an error.
 
     Example:
         >>> from matroot.models import create, set_preset
@@ -101,9 +101,10 @@ def set_preset(model: nn.Module, preset: str) -> None:
         raise ValueError(f"this {type(model).__name__} has no layer that takes roots")
     for layer in layers:
         validate(method, gradient, "invsqrt" if isinstance(layer, DecorrelatedBatchNorm) else "sqrt")
+    arguments = recorded_arguments(model)
     for layer in layers:
         vars(layer).update(method=method, gradient=gradient)
-    recorded_arguments(model).update(preset=preset, method=None, gradient=None)
+    arguments.update(preset=preset, method=None, gradient=None)
 
 
 def _require_name(preset: str) -> None:

@@ -28,7 +28,8 @@ OUTPUTS = {"root": matroot.sqrtm, "inverse": matroot.invsqrtm, "both": matroot.r
 SOLVERS: dict[str, Any] = {
     "minimax+krylov": {"method": matroot.Minimax(), "gradient": matroot.Krylov()},
     "minimax+smith": {"method": matroot.Minimax(), "gradient": matroot.Smith()},
-    "eigh": {"method": matroot.Eigen(), "gradient": matroot.Exact()},
+    # By ordinary operations, in the dtype: on the CPU ``Eigen`` decomposes ill-conditioned float32 matrices in float64.
+    "eigh": {"method": matroot.Eigen(), "gradient": matroot.Exact(), "backend": "torch"},
     "mpa-lya": matroot.preset("mpa-lya"),
     "mtp-lya": matroot.preset("mtp-lya"),
     "ns": matroot.preset("ns"),

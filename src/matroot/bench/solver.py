@@ -34,6 +34,8 @@ Result = dict[str, Any]
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 SIZES = (8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 256, 384)
+OWN = SOLVERS | {"eigh": {"method": matroot.Eigen(), "gradient": matroot.Exact()}}
+"""What matroot itself runs."""
 MEMORY_SHAPES = ((16, 64), (64, 64), (10000, 64), (10000, 32), (4, 128), (1000, 128))
 
 
@@ -111,7 +113,7 @@ def crossover(quick: bool) -> Iterator[Result]:
                 continue
             A, G = _float32(batch, n)
             functions: dict[str, Function] = {
-                name: partial(matroot.sqrtm, **SOLVERS[name]) for name in ("eigh", "minimax+smith", "minimax+krylov")
+                name: partial(matroot.sqrtm, **OWN[name]) for name in ("eigh", "minimax+smith", "minimax+krylov")
             }
             functions["bare eigh"] = partial(EighRoot.apply, False)
             times = _times(functions, A, G, 2 if quick else 7, 0.5)
@@ -159,7 +161,7 @@ def memory(quick: bool) -> Iterator[Result]:
     for batch, n in ((4, 16),) if quick else MEMORY_SHAPES:
         A, G = _float32(batch, n, distinct=100)
         for name in ("minimax+smith", "minimax+krylov", "eigh", "mpa-lya"):
-            extra = extra_memory(partial(matroot.sqrtm, **SOLVERS[name]), A, G)
+            extra = extra_memory(partial(matroot.sqrtm, **OWN[name]), A, G)
             yield {"batch": batch, "n": n, "solver": name, "bytes": extra, "batches": extra / A.nbytes}
 
 

@@ -48,7 +48,7 @@ def test_errors_follow_the_conditioning(figures):
         *_, line = lines.values()
         pairs = zip(lines["Minimax, float32 products"], line, strict=True)
         assert all(error < max(20 * floor, 5e-6) for error, floor in pairs)
-        assert max(lines["the default on a CPU"]) < 5e-5  # 3.5e-5, the largest error of a schedule, and rounding
+        assert max(lines["the default on a CPU"]) < 5e-6  # beyond condition 200 it computes in float64
 
 
 def test_gradients_do_not_depend_on_gaps(figures):

@@ -123,13 +123,19 @@ def _all_schedules() -> dict[float, list[Schedule]]:
 
 @cache
 def compiled_schedules(dtype: torch.dtype) -> Tensor:
-    """The schedules for ``dtype`` as compiled code takes them: a row of numbers for each."""
+    """The schedules for ``dtype`` as compiled code takes them: a row of numbers for each.
+
+    A schedule that stops where float32 products would gets one step more: compiled code computes such matrices in
+    float64.
+    """
     rows = []
     for schedule in schedules_for(dtype):
-        steps = [[*q, 0.0, 0.0][:5] for q in schedule.steps] + [[0.0] * 5] * (12 - len(schedule.steps))
-        rows.append(
-            [schedule.condition, schedule.gap, schedule.error, len(schedule.steps), *(c for q in steps for c in q)]
-        )
+        steps, gap, error = [[*q, 0.0, 0.0][:5] for q in schedule.steps], schedule.gap, schedule.error
+        if error > torch.finfo(dtype).eps:
+            steps.append(_TAYLOR)
+            gap, error = 2.1 * error, (2.1 * error) ** 5  # |1 - m| is twice |1 - sqrt(m)|
+        padding = [0.0] * (5 * (12 - len(steps)))
+        rows.append([schedule.condition, gap, error, len(steps), *(c for q in steps for c in q), *padding])
     return torch.tensor(rows, dtype=torch.float64, device="cpu")
 
 

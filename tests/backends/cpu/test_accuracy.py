@@ -91,8 +91,7 @@ def test_singular_matrices_are_shifted_in_the_inverse_root(n, rank):
     """R = (A + sigma I)^(-1/2) and S = A (A + sigma I)^(-1/2) with sigma = 4 eps theta.
 
     On the range of A the gradient is that of (A + sigma I)^(1/2), but for the share of sigma in its eigenvalues.
-    A is rounded by about u theta/4 at most, which moves sigma by a sixteenth, and R by half of that. The schedule for
-    this condition number stops at 3.5e-5.
+    A is rounded by about u theta/4 at most, which moves sigma by a sixteenth, and R by half of that.
     """
     A = wishart(2, n, samples=rank).float()
     values, vectors = torch.linalg.eigh(A.double())
@@ -103,7 +102,7 @@ def test_singular_matrices_are_shifted_in_the_inverse_root(n, rank):
     S, R = matroot.roots(X, backend="compiled")
     eye = torch.eye(n, dtype=torch.float64)
     assert error(R.detach(), exact_inverse_root(A.double() + sigma * eye)) < 1 / 16
-    assert error(S.detach(), apply(lambda v: v / (v + sigma[..., 0]).sqrt(), A)) < 5e-5
+    assert error(S.detach(), apply(lambda v: v / (v + sigma[..., 0]).sqrt(), A)) < 4 * U * 64**0.5
     G, rest = random_like(A), vectors[..., n - rank :]
     (gradient,) = torch.autograd.grad(S, X, G)
     true = exact_gradient(A.double() + sigma * eye, G)

@@ -82,7 +82,7 @@ TARGET static int NAME(robust)(long n, long ld, real **buffers, double theta, do
             NAME(product)(n, ld, kept, kept, NULL, buffers[1], 1, 0, 0, SYMMETRIC);
             *products += 1;
             /* Rounding of half products grows by more than the condition number. */
-            enum result own = schedules[index].condition < 1e7 ? kind : GENERAL;
+            enum result own = schedules[index].condition < 1e6 ? kind : GENERAL;
             converged = NAME(iterate)(n, ld, buffers, theta, &schedules[index], epsilon, own, products);
         }
         if (converged) {

@@ -79,10 +79,7 @@ def clean(A: Tensor, ridge: float) -> Clean:
     matrix = half + torch_ops.adjoint(half)
     magnitude = torch.linalg.vector_norm(matrix.detach(), torch.inf, (-2, -1), keepdim=True)
     finite, zero = torch.isfinite(magnitude), magnitude == 0
-    # A power of four, so that dividing by it and multiplying by its root are exact.
-    limits = torch.finfo(magnitude.dtype)
-    exponent = torch.floor(0.5 * torch.log2(magnitude.clamp(limits.tiny, 0.5 * limits.max)))
-    root_scale = torch.where(finite, torch.exp2(exponent), 1)
+    root_scale = torch.where(finite, torch_ops.root_of_scale(magnitude), 1)
     matrix = matrix / (root_scale * root_scale)
 
     eye = torch_ops.identity(matrix)

@@ -11,15 +11,18 @@ from .graphs import assert_graph_repeats
 
 
 @pytest.mark.parametrize("n", [7, 64, 100, 200])
-@pytest.mark.parametrize("kappa", [1e2, 1e4, 1e6])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.complex64, torch.complex128])
-def test_errors(n, kappa, dtype):
+@pytest.mark.parametrize(
+    ("dtype", "kappa"),
+    [
+        *((dtype, kappa) for dtype in (torch.float64, torch.complex128) for kappa in (1e2, 1e4, 1e6)),
+        *((torch.complex64, kappa) for kappa in (1e2, 1e4)),
+    ],
+)
+def test_errors(n, dtype, kappa):
     """Rounding A moves the root by eps sqrt(kappa), inverse root and gradients by eps kappa; the reference as well."""
     kinds = ("log", "one-small", "one-large")
     A = torch.stack([with_eigenvalues(spectrum(kind, n, kappa), 1, dtype) for kind in kinds])
     eps = torch.finfo(dtype).eps
-    if eps * kappa > 0.01:
-        pytest.skip("no digits are left")
     X, G = A.cuda().requires_grad_(), random_like(A)
     assert matroot.choose(X).backend == ("embedded" if dtype.is_complex else "refined")
     S, R = matroot.roots(X)

@@ -97,6 +97,12 @@ def trace(matrix: Tensor) -> Tensor:
     return (diagonal.real if diagonal.is_complex() else diagonal).sum(-1)[..., None, None]
 
 
+def root_of_scale(magnitude: Tensor) -> Tensor:
+    """The square root of a power of four near ``magnitude``: dividing by that and multiplying by this are exact."""
+    limits = torch.finfo(magnitude.dtype)
+    return torch.exp2(torch.floor(0.5 * torch.log2(magnitude.clamp(limits.tiny, 0.5 * limits.max))))
+
+
 def add_ridge_term(X: Tensor, ridge: float) -> Tensor:
     """The gradient with respect to A of a function of A + ridge (trace(A)/n) I, given that with respect to the sum."""
     return X + (ridge / X.shape[-1]) * trace(X) * identity(X) if ridge else X

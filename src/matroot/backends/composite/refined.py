@@ -91,9 +91,7 @@ class _Narrow(NamedTuple):
 def _scaled(A: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
     """The symmetric part with the ridge, largest entry near one, and the square root of what it was divided by."""
     matrix = torch_ops.hermitian(A)
-    limits = torch.finfo(A.dtype)
-    # A power of four, so that dividing by it and multiplying by its root are exact.
-    root_scale = torch.exp2(torch.floor(0.5 * torch.log2(_largest(matrix).clamp(limits.tiny, 0.5 * limits.max))))
+    root_scale = torch_ops.root_of_scale(_largest(matrix))
     matrix = matrix / (root_scale * root_scale)
     if ridge:
         matrix = torch_ops.add_ridge_term(matrix, ridge) / (1 + ridge)

@@ -250,3 +250,11 @@ def test_roots_is_a_named_tuple():
     assert isinstance(both, matroot.Roots)
     assert torch.equal(both.sqrt, both[0])
     assert torch.equal(both.invsqrt, both[1])
+
+
+@needs_compiled_code
+def test_a_method_named_alone_takes_the_gradient_of_the_backend_named():
+    A = torch.eye(3, dtype=torch.float64)
+    for backend in ("compiled", "refined"):
+        assert matroot.choose(A, "minimax", backend=backend).gradient == matroot.Smith()
+    assert matroot.choose(A, "minimax", backend="torch").gradient == matroot.Krylov()

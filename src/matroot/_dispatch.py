@@ -162,8 +162,8 @@ def _own_gradient(context: CallContext, method: Method, backend: str) -> Gradien
     """The gradient of a method that is named alone: the first that a fused backend supports, else the last."""
     candidates = [choose_gradient(name) for name in method.gradient_names]
     for candidate in candidates[:-1]:
-        found = fastest_supported(context, method, candidate)
-        if isinstance(BACKENDS[found], FusedBackend) and backend in ("auto", found):
+        found = BACKENDS[fastest_supported(context, method, candidate) if backend == "auto" else backend]
+        if isinstance(found, FusedBackend) and found.why_unsupported(context, method, candidate) is None:
             return candidate
     return candidates[-1]
 

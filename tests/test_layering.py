@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "src/matroot"
 LAYERS = (
     ("_checkpoint", "_files", "_page", "_png", "_safetensors", "_terminal", "_timer"),
     ("_tracing", "coefficients", "backends._base"),
-    ("backends.torch_ops", "_counting"),
+    ("backends.torch_ops", "backends.constants", "_counting"),
     ("methods", "gradients", "_registry"),
     ("backends",),
     ("_inputs", "_autograd"),

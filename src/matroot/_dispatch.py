@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ._inputs import require_matrices
 from ._registry import choose_gradient, choose_method
-from ._tracing import compiling, exporting, forward_mode, is_plain_eager, transforming
+from ._tracing import forward_mode, is_plain_eager, traced_by_compile
 from .backends import torch_ops
 from .backends._base import Backend, CallContext, FusedBackend
 from .backends.composite.embedded import Embedded
@@ -120,7 +120,7 @@ def context_of(A: Tensor) -> CallContext:
     """What the plan for ``A`` depends on."""
     restriction, traced = None, False
     if not is_plain_eager(A):
-        traced = compiling() and not transforming() and not exporting()
+        traced = traced_by_compile()
         restriction = None if traced else "not inside torch.func, torch.export and traces, nor for tensor subclasses"
     elif forward_mode():
         restriction = "not in forward mode"

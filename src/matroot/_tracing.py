@@ -33,6 +33,11 @@ def constant_in_traces(function: _T) -> _T:
     return function
 
 
+def traced_by_compile() -> bool:
+    """True while ``torch.compile`` traces the call, and neither ``torch.func`` nor ``torch.export`` is at work."""
+    return compiling() and not transforming() and not exporting()
+
+
 def exporting() -> bool:
     """True while ``torch.export`` or the ONNX exporter traces the call, whose graphs run without us."""
     return _export_flag() or torch.onnx.is_in_onnx_export()

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from .._tracing import constant_in_traces, is_host_readable
 from ..backends import torch_ops
+from ..backends.constants import constant_like
 from ._base import Method, Output, require_positive, select
 
 Steps = Sequence[Sequence]
@@ -87,7 +88,7 @@ class Minimax(Method):
             square = torch.addcmul(torch.addcmul(square, 2 * shift, X), shift**2, eye)
             X = torch.addcmul(X, shift, eye)
             if self.condition is None:
-                steps = _steps_by_matrix(condition, schedules)
+                steps = _steps_by_matrix(condition, self.tolerance)
             else:
                 # theta may exceed lambda_max by as much, if half of the eigenvalues are zero.
                 excess = (0.5 + 0.5 * A.shape[-1] ** 0.5) ** 0.5
@@ -199,24 +200,34 @@ def _estimate_condition(X: Tensor, most: float) -> tuple[Tensor, Tensor]:
     return torch.where(regular, condition, torch.inf), shift.to(torch_ops.real_dtype(X))[..., None, None]
 
 
-def _steps_by_matrix(condition: Tensor, schedules: Sequence[Schedule]) -> list[tuple[Tensor, ...]]:
+def _steps_by_matrix(condition: Tensor, tolerance: float | None) -> list[tuple[Tensor, ...]]:
     """Coefficients of shape (*, 1, 1): the schedule of each matrix, filled up with Taylor steps.
 
     A Taylor step leaves converged roots alone and enlarges a singular value that is still small
     by 2.46, so that a guess of the condition may be too low by 6 for every step filled in.
     """
-    most = max(len(schedule.steps) for schedule in schedules)
-    padded = [
-        [*([*q, 0.0, 0.0, 0.0][:5] for q in schedule.steps), *[_TAYLOR] * (most - len(schedule.steps))]
-        for schedule in schedules
-    ]
-    table = torch.tensor(padded, dtype=condition.dtype, device="cpu").to(condition.device, non_blocking=True)
+    padded = _padded_steps(condition.dtype, tolerance)
+    table, most = constant_like(condition, padded), len(padded[0])
     place = torch.zeros_like(condition, dtype=torch.int64)
-    for schedule in schedules[:-1]:
+    for schedule in schedules_for(condition.dtype, tolerance)[:-1]:
         place = place + ~(condition <= schedule.condition)
     # Indexing by a tensor without dimensions would read its value.
     chosen = table.index_select(0, place.reshape(-1)).reshape(*place.shape, most, 5, 1, 1)
     return [tuple(chosen[..., step, k, :, :] for k in range(5)) for step in range(most)]
+
+
+@constant_in_traces
+def _padded_steps(dtype: torch.dtype, tolerance: float | None) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """All schedules, with as many steps of five coefficients as the longest."""
+    return _padded(dtype, tolerance)
+
+
+@cache
+def _padded(dtype: torch.dtype, tolerance: float | None) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    schedules = schedules_for(dtype, tolerance)
+    most = max(len(schedule.steps) for schedule in schedules)
+    padded = ([*([*q, 0.0, 0.0, 0.0][:5] for q in s.steps), *[_TAYLOR] * (most - len(s.steps))] for s in schedules)
+    return tuple(tuple(map(tuple, steps)) for steps in padded)
 
 
 # 1/s around s = 1 through the fourth power of 1 - s^2, in powers of s^2.

@@ -9,13 +9,14 @@ float32 has beyond the condition number. The inverse root follows by R <- R + R 
 with S D + D S = G - S X - X S.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ...gradients import Gradient, Smith
-from ...methods import Method
+from ...methods import Method, Minimax
 from ...methods._base import Output, select
 from .. import torch_ops
 from .._base import CallContext, Cotangents, Evaluation, FusedBackend, Tensors, by_kind
@@ -50,6 +51,8 @@ class Refined(CompositeBackend):
         return context._replace(dtype=torch.float32)
 
     def roots(self, A: Tensor, ridge: float, method: Method, output: Output) -> Evaluation:
+        if A.is_cuda:
+            prepare_for_graphs(A.device)
         matrix, root_scale = _scaled(A, ridge)
         narrow = matrix.float()
         inner = self.inner_for(narrow)
@@ -72,6 +75,16 @@ class Refined(CompositeBackend):
         narrow = S.float()
         X = _refined_solution(S, G, _Narrow(self.inner_for(narrow), narrow, R.float()))
         return torch_ops.add_ridge_term(X / c, ridge)
+
+
+@cache
+def prepare_for_graphs(device: torch.device) -> None:
+    """Evaluate ``Minimax`` by ordinary operations once.
+
+    A CUDA graph, for which values cannot be read, records those. It needs what it cannot make: their constants on the
+    device, and the state of the libraries that they call. The call that came before it, to warm up, came here.
+    """
+    Minimax().evaluate(torch.eye(2, dtype=torch.float64, device=device), "both")
 
 
 class _Narrow(NamedTuple):

@@ -1,10 +1,12 @@
-"""Coefficients in the memory of a device."""
+"""Coefficients of the kernels."""
 
 from collections.abc import Callable
 from functools import cache
 
 import torch
 from torch import Tensor
+
+from ..constants import on_device
 
 Schedules = tuple[tuple[tuple[float, ...], ...], ...]
 """Three, for growing condition numbers: six steps of five coefficients, the last of them Taylor's."""
@@ -17,11 +19,6 @@ _TAYLOR = (0.0, 0.5, 0.375, 0.3125, 0.2734375)
 def coefficients(device: torch.device, schedules: Callable[[], Schedules]) -> Tensor:
     """All schedules, and then the steps of the fast path."""
     return on_device(device, (*schedules(), _in_powers_of_residual(schedules()[0])))
-
-
-@cache
-def on_device(device: torch.device, rows: tuple[tuple, ...]) -> Tensor:
-    return torch.tensor(rows, dtype=torch.float32, device="cpu").to(device, non_blocking=True)
 
 
 def _in_powers_of_residual(steps: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:

@@ -17,10 +17,10 @@ from ....methods import Method, NewtonSchulz, Pade, Taylor
 from ....methods._base import Output, is_inverse
 from ....methods.pade import poles
 from ..._base import Cotangents, Tensors, by_kind
+from ...constants import on_device
 from ...torch_ops import rounding_tolerance
 from ..launch import COMMON_OPTIONS
 from ..minimax import on_chip_options
-from ..tables import on_device
 
 LARGEST = 64
 """Kernels are for matrices up to this size."""

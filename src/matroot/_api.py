@@ -6,11 +6,9 @@ from torch import Tensor
 
 from ._autograd.fused import fused_roots
 from ._autograd.roots import roots_by_torch_ops
-from ._dispatch import BACKENDS, choose
+from ._dispatch import prepare
 from ._inputs import require_definite, require_ridge
-from ._registry import require_output
 from ._sharding import is_sharded, local_matrices, sharded_like
-from .backends._base import FusedBackend
 from .gradients import Gradient
 from .methods import Method
 from .methods._base import Output, is_inverse
@@ -165,13 +163,11 @@ def _evaluate(
     if is_sharded(A):
         found = _evaluate(local_matrices(A), output, method, gradient, ridge, check, backend)
         return sharded_like(A, found)
-    plan = choose(A, method, gradient, backend)
-    require_output(plan.method, output)
+    plan, fused = prepare(A, method, gradient, backend, output)
     if check:
         require_definite(A, ridge)
+    if fused is not None:
+        return fused_roots(A, ridge, fused)
     if A.shape[-1] == 0:
         return tuple(A.clone() for _ in is_inverse(output))
-    chosen = BACKENDS[plan.backend]
-    if isinstance(chosen, FusedBackend):
-        return fused_roots(A, ridge, chosen, plan.method, plan.gradient, output)
     return roots_by_torch_ops(A, ridge, plan.method, plan.gradient, output)

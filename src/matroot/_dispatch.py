@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from ._autograd.fused import FusedCall, fused_call
 from ._inputs import require_matrices
-from ._registry import choose_gradient, choose_method
+from ._registry import choose_gradient, choose_method, require_output
 from ._tracing import forward_mode, is_plain_eager, traced_by_compile
 from .backends import torch_ops
 from .backends._base import Backend, CallContext, FusedBackend
@@ -19,6 +21,7 @@ from .backends.torch_ops import TorchOps
 from .backends.triton.backend import Triton
 from .gradients import Exact, Gradient, Krylov, Smith
 from .methods import Eigen, Method, Minimax
+from .methods._base import Output
 
 _KERNELS = (Triton(), Compiled())
 _REFINED = Refined(*_KERNELS)
@@ -106,14 +109,40 @@ def choose(
         >>> print(matroot.choose(torch.eye(64), method="pade"))
         Pade(degree=5, form=None) with gradient Lyapunov(...) on backend torch: as asked
     """
+    return prepare(A, method, gradient, backend, "sqrt").plan
+
+
+class Prepared(NamedTuple):
+    """All that is known of a call before its matrices are looked at."""
+
+    plan: Plan
+    fused: FusedCall | None
+    """What a fused backend is told; None: ordinary operations follow the plan."""
+
+
+def prepare(A: Tensor, method: str | Method, gradient: str | Gradient | None, backend: str, output: Output) -> Prepared:
+    """``choose``, and whether the method computes the output: looked up, where there was such a call before."""
     require_matrices(A)
     context = context_of(A)
     if context.traced or context.restriction is not None:
-        return _plan(context, method, gradient, backend)
+        return _prepare(context, method, gradient, backend, output)
     try:
-        return _cached_plan(context, method, gradient, backend)
+        return _cached(context, method, gradient, backend, output)
     except TypeError:  # what the caller gave is not hashable, and not valid either
-        return _plan(context, method, gradient, backend)
+        return _prepare(context, method, gradient, backend, output)
+
+
+def _prepare(
+    context: CallContext, method: str | Method, gradient: str | Gradient | None, backend: str, output: Output
+) -> Prepared:
+    plan = _plan(context, method, gradient, backend)
+    require_output(plan.method, output)
+    chosen = BACKENDS[plan.backend]
+    fused = isinstance(chosen, FusedBackend)
+    return Prepared(plan, fused_call(chosen, plan.method, plan.gradient, output) if fused else None)
+
+
+_cached = lru_cache(1024)(_prepare)
 
 
 def context_of(A: Tensor) -> CallContext:
@@ -125,9 +154,13 @@ def context_of(A: Tensor) -> CallContext:
     elif forward_mode():
         restriction = "not in forward mode"
     reduced = A.is_cpu and torch_ops.reduced_precision(A)
-    wide = A.dtype in (torch.float64, torch.complex128)  # others never read values
-    captured = wide and A.is_cuda and not traced and torch.cuda.is_current_stream_capturing()
-    return CallContext(A.device, A.dtype, A.shape, restriction, traced, reduced, captured)
+    dtype = A.dtype
+    captured = dtype in _WIDE and A.is_cuda and not traced and torch.cuda.is_current_stream_capturing()
+    return CallContext(A.device, dtype, A.shape, restriction, traced, reduced, captured)
+
+
+_WIDE = (torch.float64, torch.complex128)
+"""What values are read of, so that a CUDA graph takes another backend."""
 
 
 def _plan(context: CallContext, method: str | Method, gradient: str | Gradient | None, backend: str) -> Plan:
@@ -148,9 +181,6 @@ def _plan(context: CallContext, method: str | Method, gradient: str | Gradient |
     if why is not None:
         raise ValueError(f"backend '{backend}' cannot do this: {why}")
     return Plan(chosen, rule, backend, reason)
-
-
-_cached_plan = lru_cache(1024)(_plan)
 
 
 def fastest_supported(context: CallContext, method: Method, gradient: Gradient) -> str:

@@ -20,6 +20,10 @@ _T = TypeVar("_T", bound=Callable)
 compiling = torch.compiler.is_compiling
 """True while ``torch.compile`` or ``torch.export`` traces the call."""
 
+transforming = torch._C._are_functorch_transforms_active
+"""True inside ``torch.func`` (grad, jvp, vmap, ...). No public spelling exists; tests/test_tracing.py fails if this one
+goes away."""
+
 jit_tracing = torch._C._get_tracing_state
 """True while ``torch.jit.trace``, or the ONNX exporter built on it, records the call."""
 
@@ -47,12 +51,6 @@ def exporting() -> bool:
 def _export_flag() -> bool:
     """``torch.compiler.is_exporting()``, which ``torch.compile`` of torch 2.11 takes to be true in every trace."""
     return torch.compiler._is_exporting_flag
-
-
-def transforming() -> bool:
-    """True inside ``torch.func`` (grad, jvp, vmap, ...)."""
-    # No public spelling exists; tests/test_tracing.py fails if this one goes away.
-    return torch._C._are_functorch_transforms_active()
 
 
 @constant_in_traces

@@ -6,7 +6,7 @@ import triton
 
 import matroot
 from matroot import Lyapunov, NewtonSchulz, Pade, Taylor
-from matroot._autograd.fused import fused_roots
+from matroot._autograd.fused import fused_call, fused_roots
 from matroot.backends.triton.backend import Triton
 from matroot.backends.triton.paper.methods import evaluate, solve
 from matroot.methods._base import select
@@ -63,7 +63,7 @@ def stepwise_gradient(A, method, output, cotangents, gradient, ridge=0.0):
 
 def fused(A, method, output, gradient=None, ridge=0.0):
     """What a call on a GPU does, on the CPU."""
-    return fused_roots(A, ridge, Triton(), method, gradient or Lyapunov(), output)
+    return fused_roots(A, ridge, fused_call(Triton(), method, gradient or Lyapunov(), output))
 
 
 def test_this_is_the_interpreter():

@@ -23,84 +23,87 @@ from .ops import minimax_roots, smith_solve
 from .roots import roots_by_torch_ops, vjp
 
 
-def fused_roots(
-    A: Tensor, ridge: float, backend: FusedBackend, method: Method, gradient: Gradient, output: Output
-) -> tuple[Tensor, ...]:
-    """The roots asked for of the caller's matrices, in their shape and dtype."""
-    flat = A if A.ndim == 3 else A.reshape(-1, *A.shape[-2:])
-    if needs_grad(A):
-        found = _differentiable(flat, float(ridge), backend, method, gradient, output)
-    else:
-        found = _evaluate(flat, float(ridge), backend, method, output)
-    roots = found.roots
-    if found.deferred is not None and found.deferred.any():
-        index = found.deferred.nonzero()[:, 0]
-        replaced = roots_by_torch_ops(flat[index], ridge, method, gradient, output)
-        roots = tuple(root.index_copy(0, index, right) for root, right in zip(roots, replaced, strict=True))
-    if A.ndim == 3 and roots[0].dtype == A.dtype:
-        return roots
-    return tuple(root.to(A.dtype).view(A.shape) for root in roots)
+class FusedCall(NamedTuple):
+    """What a call is besides its matrices and its ridge, worked out once for all calls like it."""
 
-
-def _evaluate(A: Tensor, ridge: float, backend: FusedBackend, method: Method, output: Output) -> Evaluation:
-    if compiling():  # an opaque operator, which computes both roots
-        both = minimax_roots(A, ridge)
-        return Evaluation(tuple([both[int(inverse)] for inverse in is_inverse(output)]))
-    return backend.roots(A, ridge, method, output)
-
-
-def _differentiable(
-    A: Tensor, ridge: float, backend: FusedBackend, method: Method, gradient: Gradient, output: Output
-) -> Evaluation:
-    computed = "both" if isinstance(gradient, ImplicitGradient) and gradient.needs_both else output
-    outputs = _FusedRoots.apply(A, _Call(ridge, backend, method, gradient, computed))
-    kinds = is_inverse(computed)
-    roots = tuple([outputs[kinds.index(inverse)] for inverse in is_inverse(output)])
-    return Evaluation(roots, deferred=outputs[-1] if len(outputs) > len(kinds) else None)
-
-
-class _Call(NamedTuple):
-    """What a call is besides its matrices; one argument, since autograd looks at each."""
-
-    ridge: float
     backend: FusedBackend
     method: Method
     gradient: Gradient
     output: Output
+    """What the caller asks for."""
+    computed: Output
+    """What is evaluated where a derivative may follow: both roots if the gradient needs them."""
+    count: int
+    """The number of roots that are then computed."""
+    asked: slice
+    """Where those asked for are among them."""
+
+
+def fused_call(backend: FusedBackend, method: Method, gradient: Gradient, output: Output) -> FusedCall:
+    """The description of a call that the backend supports."""
+    computed = "both" if isinstance(gradient, ImplicitGradient) and gradient.needs_both else output
+    kinds, asked = is_inverse(computed), is_inverse(output)
+    first = kinds.index(asked[0])
+    return FusedCall(backend, method, gradient, output, computed, len(kinds), slice(first, first + len(asked)))
+
+
+def fused_roots(A: Tensor, ridge: float, call: FusedCall) -> tuple[Tensor, ...]:
+    """The roots asked for of the caller's matrices, in their shape and dtype."""
+    flat = A if A.ndim == 3 else A.reshape(-1, *A.shape[-2:])
+    if needs_grad(A):
+        outputs = _FusedRoots.apply(flat, float(ridge), call)
+        roots, deferred = outputs[call.asked], outputs[-1] if len(outputs) > call.count else None
+    else:
+        roots, _, deferred = _evaluate(flat, float(ridge), call, call.output)
+    if deferred is not None and deferred.any():
+        index = deferred.nonzero()[:, 0]
+        replaced = roots_by_torch_ops(flat[index], ridge, call.method, call.gradient, call.output)
+        roots = tuple(root.index_copy(0, index, right) for root, right in zip(roots, replaced, strict=True))
+    if flat is A and roots[0].dtype == A.dtype:
+        return roots
+    return tuple(root.to(A.dtype).view(A.shape) for root in roots)
+
+
+def _evaluate(A: Tensor, ridge: float, call: FusedCall, output: Output) -> Evaluation:
+    if compiling():  # an opaque operator, which computes both roots
+        both = minimax_roots(A, ridge)
+        return Evaluation(tuple([both[int(inverse)] for inverse in is_inverse(output)]))
+    return call.backend.roots(A, ridge, call.method, output)
 
 
 class _FusedRoots(Function):
     """(A) -> the roots; for spectral methods then eigenvalues, eigenvectors and which matrices are deferred."""
 
     @staticmethod
-    def forward(ctx, A, call):
-        ctx.call, ctx.dtype = call, A.dtype
+    def forward(ctx, A, ridge, call):
+        ctx.call, ctx.ridge, ctx.dtype = call, ridge, A.dtype
         ctx.set_materialize_grads(False)
-        found = _evaluate(A, call.ridge, call.backend, call.method, call.output)
-        saved = (*found.roots, *found.spectrum)
+        roots, spectrum, deferred = _evaluate(A, ridge, call, call.computed)
+        saved = roots + spectrum
         ctx.save_for_backward(*saved)
-        if found.deferred is None:
+        if deferred is None:
             return saved
-        ctx.mark_non_differentiable(*found.spectrum, found.deferred)
-        return *saved, found.deferred
+        ctx.mark_non_differentiable(*spectrum, deferred)
+        return *saved, deferred
 
     @staticmethod
     def backward(ctx, *cotangents):
-        saved, (ridge, backend, _, gradient, output) = ctx.saved_tensors, ctx.call
-        cotangents = cotangents[: len(is_inverse(output))]
+        saved, ridge, (backend, _, gradient, _, output, count, _) = ctx.saved_tensors, ctx.ridge, ctx.call
+        cotangents = cotangents[:count]
         used = [G for G in cotangents if G is not None]
         if not used:
-            return None, None
-        if torch.is_grad_enabled() or not (compiling() or all(map(is_plain_eager, used))):
+            return None, None, None
+        once, plain = not torch.is_grad_enabled(), all(map(is_plain_eager, used))
+        if once and plain and backend.solves(gradient):
+            X = backend.solve(saved, cotangents, ridge, gradient, output)
+        elif once and plain:
+            X = _solve_in_chunks(saved, cotangents, ridge, gradient, output)
+        elif once and compiling():
+            X = smith_solve(*saved, *cotangents, ridge)
+        else:
             with autocast_disabled(saved[0]):
                 X = torch_ops.add_ridge_term(_solve_by_torch_ops(saved, cotangents, gradient, output), ridge)
-        elif compiling():
-            X = smith_solve(*saved, *cotangents, ridge)
-        elif backend.solves(gradient):
-            X = backend.solve(saved, cotangents, ridge, gradient, output)
-        else:
-            X = _solve_in_chunks(saved, cotangents, ridge, gradient, output)
-        return X if X.dtype == ctx.dtype else X.to(ctx.dtype), None
+        return X if X.dtype == ctx.dtype else X.to(ctx.dtype), None, None
 
 
 def _solve_in_chunks(saved, cotangents, ridge: float, gradient: Gradient, output: Output) -> Tensor:

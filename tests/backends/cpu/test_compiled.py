@@ -50,7 +50,7 @@ def library(monkeypatch):
 
 
 def forget():
-    for function in (compiled._load, compiled._function, _dispatch._cached_plan):
+    for function in (compiled._load, compiled._function, _dispatch._cached):
         function.cache_clear()
 
 

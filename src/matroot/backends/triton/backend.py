@@ -43,9 +43,9 @@ class Triton(FusedBackend):
 
     def solve(self, saved: Tensors, cotangents: Cotangents, ridge: float, gradient: Gradient, output: Output) -> Tensor:
         report_uncounted()
-        saved = tuple([readable(T, torch.float32) for T in saved])
-        cotangents = tuple([None if G is None else readable(G, torch.float32) for G in cotangents])
         if isinstance(gradient, Lyapunov):
+            saved = tuple([readable(T, torch.float32) for T in saved])
+            cotangents = tuple([None if G is None else readable(G, torch.float32) for G in cotangents])
             return paper.solve(saved, cotangents, ridge, gradient, output)
         (S, R), (GS, GR) = saved, by_kind(cotangents, output)
         return minimax.solve(S, R, GS, GR, ridge)

@@ -45,7 +45,9 @@ def launch_cached(
     key = (id(kernel), device, key)  # a kernel's own hash is that of its source
     compiled, constants = _compiled.get(key, (None, ()))
     if compiled is not None:
-        compiled[grid](*arguments, *constants)
+        # Triton would ask once more for the device, and then for its stream.
+        stream = {} if device < 0 else {"stream": torch._C._cuda_getCurrentRawStream(device)}
+        compiled[grid](*arguments, *constants, **stream)
     else:
         with log_slow_compilation(kernel):
             compiled = kernel[grid](*arguments, **options, **COMMON_OPTIONS)

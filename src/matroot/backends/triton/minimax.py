@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ..._tracing import constant_in_traces
+from .._base import readable
 from ..torch_ops import rounding_tolerance
 from .launch import launch_cached
 from .tables import Schedules, coefficients
@@ -59,19 +60,19 @@ def roots(A: Tensor, ridge: float, schedules: Callable[[], Schedules]) -> tuple[
 
 
 def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: float) -> Tensor:
-    """X with S X + X S = GS - R GR R and the ridge's share, for float32 (k, n, n); symmetric parts of the G's count."""
+    """X with S X + X S = GS - R GR R and the ridge's share, float32 (k, n, n); symmetric parts of the G's count."""
+    n, has_S, has_R = S.shape[-1], GS is not None, GR is not None
+    S, R = readable(S, torch.float32), readable(R, torch.float32)
+    GS = S if GS is None else readable(GS, torch.float32)
+    GR = S if GR is None else readable(GR, torch.float32)
     out = torch.empty_like(S)
-    n = S.shape[-1]
-    has = {"HAS_S": GS is not None, "HAS_R": GR is not None}
-    GS = S if GS is None else GS.contiguous()
-    GR = S if GR is None else GR.contiguous()
-    key = (n, *has.values(), *[T.data_ptr() % 16 == 0 for T in (S, R, GS, GR)])
+    key = (n, has_S, has_R, *[T.data_ptr() % 16 == 0 for T in (S, R, GS, GR)])
     if n > _ON_CHIP:
         from .tiled.launch import solve as tiled_solve
 
-        tiled_solve(S, R, GS, GR, out, ridge, has, key)
+        tiled_solve(S, R, GS, GR, out, ridge, {"HAS_S": has_S, "HAS_R": has_R}, key)
     else:
-        kernel, options = _solve_launch(n, S.is_cuda, *has.values())
+        kernel, options = _solve_launch(n, S.is_cuda, has_S, has_R)
         launch_cached(kernel, (S.shape[0], 1, 1), (S, R, GS, GR, out, n, ridge), options, key)
     return out
 

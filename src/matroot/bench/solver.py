@@ -1,4 +1,4 @@
-"""Benchmarks of the default solver: ``python -m matroot.bench.solver {accuracy,speed,crossover,memory}``.
+"""Benchmarks of the default solver: ``python -m matroot.bench.solver {accuracy,speed,crossover,crossover-complex,memory}``.
 
 Each prints a table of matroot and its baselines from one run and writes the raw numbers as JSON.
 """
@@ -23,7 +23,7 @@ from .cases import rounded
 from .entries import SOLVERS
 from .formatting import scientific, three_digits
 from .memory import extra_memory
-from .problems import Function, covariances_and_gradients, value_and_gradient
+from .problems import Function, covariances, covariances_and_gradients, symmetric, value_and_gradient
 from .results import save_program
 from .suites.accuracy import CONDITIONS, errors, matrices, operations, spectra
 from .suites.batch import BATCHES
@@ -36,6 +36,8 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 SIZES = (8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 256, 384)
 OWN = SOLVERS | {"eigh": {"method": matroot.Eigen(), "gradient": matroot.Exact()}}
 """What matroot itself runs."""
+COMPLEX = {"complex64": torch.complex64, "complex128": torch.complex128}
+COMPLEX_SIZES = (8, 16, 24, 32, 48, 64, 80, 96, 128)
 MEMORY_SHAPES = ((16, 64), (64, 64), (10000, 64), (10000, 32), (4, 128), (1000, 128))
 
 
@@ -127,6 +129,31 @@ def crossover(quick: bool) -> Iterator[Result]:
             yield {"batch": batch, "n": n, "auto": f"{plan.method.name}+{plan.gradient.name}", "milliseconds": times}
 
 
+def crossover_complex(quick: bool) -> Iterator[Result]:
+    """The same for complex matrices, whose products are those of real ones of twice the size."""
+    for name, dtype in COMPLEX.items():
+        for n in (8, 32) if quick else COMPLEX_SIZES:
+            for batch in (1, 4) if quick else (1, 4, 16, 64):
+                A, G = covariances(batch, n, dtype=torch.complex128), symmetric(batch, n, dtype=torch.complex128)
+                A, G = A.to(dtype), G.to(dtype)
+                functions: dict[str, Function] = {
+                    solver: partial(matroot.sqrtm, **OWN[solver]) for solver in ("eigh", "minimax+smith")
+                }
+                times = _times(functions, A, G, 2 if quick else 15, 0.5)
+                plan = matroot.choose(A)
+                auto = f"{plan.method.name}+{plan.gradient.name}"
+                yield {"dtype": name, "batch": batch, "n": n, "auto": auto, "milliseconds": times}
+
+
+def show_crossover_complex(results: Sequence[Result]) -> None:
+    print("\nForward and backward of the root of complex matrices, medians in ms; the choice of auto")
+    rows = []
+    for r in results:
+        eigh, products = (r["milliseconds"][name]["median"] for name in ("eigh", "minimax+smith"))
+        rows.append([r["dtype"], _shape(r), *map(three_digits, (eigh, products, eigh / products)), r["auto"]])
+    print(table(("dtype", "batch x n", "eigh", "minimax+smith", "eigh/minimax", "auto"), rows))
+
+
 def show_crossover(results: Sequence[Result]) -> None:
     print("\nForward and backward of the root, float32, medians in ms; the choice of auto, and its time over the best")
     columns = ("bare eigh", "eigh", "minimax+smith", "minimax+krylov")
@@ -184,6 +211,7 @@ BENCHMARKS: dict[str, tuple[Callable[[bool], Iterator[Result]], Callable[[Sequen
     "accuracy": (accuracy, show_accuracy),
     "speed": (speed, show_speed),
     "crossover": (crossover, show_crossover),
+    "crossover-complex": (crossover_complex, show_crossover_complex),
     "memory": (memory, show_memory),
 }
 

@@ -62,6 +62,14 @@ EXAMPLES = {
             for n in (8, 32)
         ],
     ),
+    "crossover-complex": program(
+        "solver crossover-complex",
+        [
+            {"dtype": "complex64", "batch": 1, "n": n}
+            | {"milliseconds": {"minimax+smith": times_of(1.0), "eigh": times_of(16 / n)}}
+            for n in (8, 32)
+        ],
+    ),
     "memory": program(
         "solver memory",
         [
@@ -88,6 +96,7 @@ FOUND = {
     "default": "eigh with the exact gradient takes between 8 (4 matrices 8 x 8) and 16 (4 matrices 16 x 16) times",
     "precision": "a root in float32 is 1.0·10⁻⁶, with spectrum log of condition 10000; there eigh 3.0·10⁻⁶.",
     "crossover": "minimax+smith is slower for 1 matrix 32 x 32.",
+    "crossover-complex": "minimax+smith in complex64 is slower for 1 matrix 32 x 32.",
     "memory": "For 4 matrices 64 x 64 the default needs 2 MB beyond its results; eigh 6 MB.",
     "layers": "whitened takes 3 ms, 1.5 times as long as plain (2 ms); inside a CUDA graph 1.2 ms and 1 ms.",
 }

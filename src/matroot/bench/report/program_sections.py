@@ -119,6 +119,24 @@ PROGRAM_SECTIONS = {
             for batch in (1, 64)
         ),
     ),
+    "crossover-complex": Section(
+        "Products or a decomposition of complex matrices",
+        "Root and gradient by products of real matrices of twice the size in compiled code, and by an"
+        " eigendecomposition: the measurements from which the default is chosen.",
+        figures=tuple(
+            Figure(
+                f"{dtype}, {batch} {'matrix' if batch == 1 else 'matrices'}: time against n",
+                Axis("n"),
+                MS,
+                by_contestant(
+                    lambda c: (c.parameters.get("n"), c.time),
+                    lambda c, kind=(dtype, batch): (c.parameters.get("dtype"), c.parameters.get("batch")) == kind,
+                ),
+            )
+            for dtype in ("complex64", "complex128")
+            for batch in (1, 16)
+        ),
+    ),
     "memory": Section(
         "Memory",
         "Peak beyond input, output, gradient and saved roots, in tensors of the size of the batch.",

@@ -78,9 +78,22 @@ def _kind(case: Case) -> str:
 
 def crossover(results: Results) -> list[Finding]:
     """Where products are faster than a decomposition."""
-    cases = timed(results.suite("crossover"))
+    return _speedups_over_eigh(timed(results.suite("crossover")), DEFAULTS[0])
+
+
+def crossover_complex(results: Results) -> list[Finding]:
+    """The same for complex matrices, of each dtype."""
+    cases = timed(results.suite("crossover-complex"))
+    found = []
+    for dtype in dict.fromkeys(case.parameters.get("dtype") for case in cases):
+        own = [case for case in cases if case.parameters.get("dtype") == dtype]
+        found += _speedups_over_eigh(own, f"{DEFAULTS[0]} in {dtype}")
+    return found
+
+
+def _speedups_over_eigh(cases: Sequence[Case], subject: str) -> list[Finding]:
     compared = pairs(cases, DEFAULTS[0], "eigh")
-    return range_of_speedups(compared, "torch.linalg.eigh with the exact gradient", DEFAULTS[0])
+    return range_of_speedups(compared, "torch.linalg.eigh with the exact gradient", subject)
 
 
 def memory(results: Results) -> list[Finding]:

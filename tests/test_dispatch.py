@@ -163,6 +163,27 @@ def test_a_cuda_graph_asks_nothing(dtype, monkeypatch):
     assert (plan.gradient, plan.backend) == (matroot.Krylov(), "torch")
 
 
+def test_calls_alike_are_planned_once(monkeypatch):
+    """By shape, dtype, arguments and output; what is refused is refused each time."""
+    planned = []
+    plan = _dispatch._plan
+    monkeypatch.setattr(_dispatch, "_plan", lambda *arguments: planned.append(arguments) or plan(*arguments))
+    _dispatch._cached.cache_clear()
+    for _ in range(3):
+        matroot.sqrtm(A, "pade")
+        matroot.sqrtm(A, "pade", ridge=0.5)
+        matroot.sqrtm(A.float(), "pade")
+        matroot.sqrtm(A, "power-iteration")
+        with pytest.raises(ValueError, match="has no inverse root"):
+            matroot.invsqrtm(A, "power-iteration")
+        with pytest.raises(ValueError, match="unknown method"):
+            matroot.sqrtm(A, ["pade"])  # type: ignore
+        with pytest.raises(TypeError, match="ridge must be a number"):
+            matroot.sqrtm(A, "pade", ridge=True)
+    accepted = 3
+    assert len(planned) == accepted + 3 * 2
+
+
 def test_unknown_backend():
     with pytest.raises(ValueError, match="valid names are auto, triton, compiled, lapack, refined, embedded, torch"):
         matroot.sqrtm(A, backend="cuda")

@@ -1,4 +1,4 @@
-"""Benchmarks of the default solver: ``python -m matroot.bench.solver {accuracy,speed,crossover,crossover-complex,memory}``.
+"""Benchmarks of the default solver: ``python -m matroot.bench.solver NAME ...``, the names those of BENCHMARKS.
 
 Each prints a table of matroot and its baselines from one run and writes the raw numbers as JSON.
 """

@@ -3,13 +3,14 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 import matroot
 from matroot.backends.triton import minimax
-from matroot.backends.triton.launch import COMMON_OPTIONS, LaunchSequence, launch
+from matroot.backends.triton.launch import COMMON_OPTIONS, LaunchSequence, launch, launch_cached
 from matroot.methods.minimax import kernel_schedules
 
 ROOT = Path(__file__).parents[3]
@@ -71,6 +72,15 @@ def test_launches_compile_once_for_a_layout():
     launch(kernel, (3, 1, 1), (x, 2), options, "more")
     launch(kernel, (3, 1, 1), (x.double(), 2), options)
     assert len(kernel.first) == 3
+
+
+def test_later_launches_are_told_the_stream(monkeypatch):
+    kernel, x = Recorder(), SimpleNamespace(get_device=lambda: 0)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 7 + device, raising=False)
+    for _ in range(2):
+        launch_cached(kernel, (3, 1, 1), (x, 4), {"SIZE": 8, "LAST": True}, ())
+    assert kernel.again == [((3, 1, 1), (x, 4, 8, True), {"stream": 7})]
 
 
 def test_small_matrices_compile_once_for_a_layout(monkeypatch):

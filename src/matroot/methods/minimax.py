@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .._tracing import constant_in_traces, is_host_readable
 from ..backends import torch_ops
-from ..backends.constants import constant_like
+from ..backends.constants import can_keep, on_device
 from ._base import Method, Output, require_positive, select
 
 Steps = Sequence[Sequence]
@@ -206,24 +206,31 @@ def _steps_by_matrix(condition: Tensor, tolerance: float | None) -> list[tuple[T
     A Taylor step leaves converged roots alone and enlarges a singular value that is still small
     by 2.46, so that a guess of the condition may be too low by 6 for every step filled in.
     """
-    padded = _padded_steps(condition.dtype, tolerance)
-    table, most = constant_like(condition, padded), len(padded[0])
+    schedules = schedules_for(condition.dtype, tolerance)
+    most = max(len(schedule.steps) for schedule in schedules)
+    table = _coefficients(condition, tolerance)
     place = torch.zeros_like(condition, dtype=torch.int64)
-    for schedule in schedules_for(condition.dtype, tolerance)[:-1]:
+    for schedule in schedules[:-1]:
         place = place + ~(condition <= schedule.condition)
     # Indexing by a tensor without dimensions would read its value.
     chosen = table.index_select(0, place.reshape(-1)).reshape(*place.shape, most, 5, 1, 1)
     return [tuple(chosen[..., step, k, :, :] for k in range(5)) for step in range(most)]
 
 
+def _coefficients(like: Tensor, tolerance: float | None) -> Tensor:
+    """All schedules in the dtype and on the device of ``like``, (schedules, steps, 5); as many steps as the longest."""
+    if can_keep(like):
+        return _kept_coefficients(like.device, like.dtype, tolerance)
+    return torch.tensor(_padded_steps(like.dtype, tolerance), dtype=like.dtype, device=like.device)
+
+
+@constant_in_traces
+def _kept_coefficients(device: torch.device, dtype: torch.dtype, tolerance: float | None) -> Tensor:
+    return on_device(device, _padded_steps(dtype, tolerance), dtype)
+
+
 @constant_in_traces
 def _padded_steps(dtype: torch.dtype, tolerance: float | None) -> tuple[tuple[tuple[float, ...], ...], ...]:
-    """All schedules, with as many steps of five coefficients as the longest."""
-    return _padded(dtype, tolerance)
-
-
-@cache
-def _padded(dtype: torch.dtype, tolerance: float | None) -> tuple[tuple[tuple[float, ...], ...], ...]:
     schedules = schedules_for(dtype, tolerance)
     most = max(len(schedule.steps) for schedule in schedules)
     padded = ([*([*q, 0.0, 0.0, 0.0][:5] for q in s.steps), *[_TAYLOR] * (most - len(s.steps))] for s in schedules)

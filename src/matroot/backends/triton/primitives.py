@@ -20,6 +20,7 @@ INTEGER_SPLIT = tl.constexpr("fp16x6")
 FP16 = tl.constexpr("fp16")
 ROUNDING = tl.constexpr(12582912.0)  # 1.5 2^23: adding and subtracting it rounds to an integer
 UNIT = tl.constexpr(16.0)  # what stands for one in factors of FP16X3 products, for ``split_fp16`` to keep their digits
+LARGEST = tl.constexpr(3.4028234663852886e38)  # of float32
 FOURTH = tl.constexpr(UNIT.value**-4)
 FAST_STEPS_OFFSET = tl.constexpr(3 * STEPS * 5)  # of the steps of the fast path, after three schedules
 
@@ -84,7 +85,19 @@ def matmul(a, b, PRECISION: tl.constexpr):
 
 @triton.jit
 def total(x):
+    """The sum of all entries. Threads may differ by a rounding if x is a product; see ``sum_of_squares``."""
     return tl.sum(tl.sum(x, 1), 0)
+
+
+@triton.jit
+def sum_of_squares(x):
+    """The same number in all threads, for any layout of x.
+
+    Threads that hold one entry of a row each exchange their squares. Without the minimum the compiler contracts a
+    thread's own square with the addition, so that it is exact and the other thread's is rounded: either has another
+    sum, and what depends on it is no longer one number but one for each entry of a matrix.
+    """
+    return total(tl.minimum(x * x, LARGEST, propagate_nan=tl.PropagateNan.ALL))
 
 
 @triton.jit

@@ -9,7 +9,7 @@ launch that follows. Import only where Triton is.
 import triton
 import triton.language as tl
 
-from ..primitives import FP16X3_TRANSPOSED, UNIT, suits_fast_path, total
+from ..primitives import FP16X3_TRANSPOSED, UNIT, suits_fast_path, sum_of_squares
 from ..scaling import identity
 from ..tiled.tiles import defer
 from .gradient import (
@@ -32,7 +32,7 @@ def fast_roots_kernel(
     matrix = tl.program_id(0).to(tl.int64)
     eye = identity(n, N)
     X, trace, exponent, size = load_with_ridge(A + matrix * stride_batch, n, stride_row, stride_column, ridge, N)
-    m1, m2 = trace / n, total(X * X) / n
+    m1, m2 = trace / n, sum_of_squares(X) / n
     converged = m2 < 0
     if suits_fast_path(m1, m2, n):
         Y, Z, converged = fast_roots(X, eye, m1, m2, n, table)

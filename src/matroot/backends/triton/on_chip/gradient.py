@@ -21,6 +21,7 @@ from ..primitives import (
     eigenvalue_bound,
     matmul,
     split_fp16,
+    sum_of_squares,
     total,
 )
 from ..scaling import (
@@ -127,15 +128,15 @@ def preconditioned_operator(S, R, n, N: tl.constexpr) -> tuple:
     row, column, inside, eye = matrix_lanes(n, N)
     V = tl.load(S + row * n + column, inside, 0.0)
     inverse = tl.load(R + row * n + column, inside, 0.0)
-    norm = total(V * V)
-    inverse_norm = total(inverse * inverse)
+    norm = sum_of_squares(V)
+    inverse_norm = sum_of_squares(inverse)
     shift = 0
     if (tl.minimum(norm, inverse_norm) < 1 / MODERATE) | (tl.maximum(norm, inverse_norm) > MODERATE):
         shift = floor_log2(max_abs(V))
         V *= power_of_two(-shift)
         inverse *= power_of_two(shift)
-        norm = total(V * V)
-        inverse_norm = total(inverse * inverse)
+        norm = sum_of_squares(V)
+        inverse_norm = sum_of_squares(inverse)
     zero = norm == 0
     mu = tl.where(zero, 1.0, tl.sqrt(tl.sqrt(norm) / tl.sqrt(inverse_norm)))
     inverse *= mu * UNIT
@@ -146,7 +147,7 @@ def preconditioned_operator(S, R, n, N: tl.constexpr) -> tuple:
 def spectral_bound(V, n):
     """Bound of the largest eigenvalue of V; half precision is enough for that."""
     square = matmul(V, V, FP16)
-    return tl.maximum(1.001 * eigenvalue_bound(total(V * V) / n, total(square * square) / n, n), 0.01)
+    return tl.maximum(1.001 * eigenvalue_bound(sum_of_squares(V) / n, total(square * square) / n, n), 0.01)
 
 
 @triton.jit

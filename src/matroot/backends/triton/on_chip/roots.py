@@ -24,6 +24,7 @@ from ..primitives import (
     eigenvalue_bound,
     matmul,
     suits_fast_path,
+    sum_of_squares,
     total,
 )
 from ..scaling import identity, load_scaled, matrix_lanes, power_of_two
@@ -102,7 +103,7 @@ def fast_roots(X, eye, m1, m2, n, table):
 def _robust_roots(X, eye, n, steps, schedule, first, CORRECTION_PRECISION: tl.constexpr):
     """Roots Y and Z of any X, whether they converged, and a bound of the largest eigenvalue."""
     square = matmul(X, X, INTEGER_SPLIT)
-    theta = 1.02 * eigenvalue_bound(total(X * X) / n, total(square * square) / n, n)
+    theta = 1.02 * eigenvalue_bound(sum_of_squares(X) / n, total(square * square) / n, n)
     Y, Z = _first_step(X, square, eye, theta, steps, 1.0, INTEGER_SPLIT)
     step = 1
     converged = theta < 0
@@ -110,7 +111,7 @@ def _robust_roots(X, eye, n, steps, schedule, first, CORRECTION_PRECISION: tl.co
     while running:
         M = matmul(Z, Y, INTEGER_SPLIT)
         E = eye - M
-        residual = total(E * E)
+        residual = sum_of_squares(E)
         converged = residual < TAYLOR_THRESHOLD
         if converged:
             Y, Z = _last_step(Y, Z, E, matmul(E, E, CORRECTION_PRECISION), CORRECTION_PRECISION)
@@ -132,7 +133,7 @@ def load_with_ridge(source, n, stride_row, stride_column, ridge, N: tl.constexpr
     """What ``load_scaled`` returns, the matrix with the ridge; and its trace."""
     X, exponent, size = load_scaled(source, n, stride_row, stride_column, False, N)
     eye = identity(n, N)
-    trace = total(X * eye)
+    trace = total(tl.where(eye > 0, X, 0.0))
     return X + eye * (ridge / n) * trace, trace + ridge * trace, exponent, size
 
 
@@ -165,7 +166,7 @@ def roots_kernel(
     S += matrix * n * n
     R += matrix * n * n
     X, trace, exponent, size = load_with_ridge(A, n, stride_row, stride_column, ridge, N)
-    m1, m2 = trace / n, total(X * X) / n
+    m1, m2 = trace / n, sum_of_squares(X) / n
     schedule = choose_schedule(m1, m2)
     converged = m2 < 0
     if suits_fast_path(m1, m2, n):

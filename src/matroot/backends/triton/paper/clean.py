@@ -5,13 +5,13 @@
 import triton
 import triton.language as tl
 
-from ..primitives import matmul, total
+from ..primitives import matmul, sum_of_squares, total
 from ..scaling import identity, load_scaled, matrix_lanes, power_of_two
 
 
 @triton.jit
 def frobenius(X):
-    return tl.sqrt(total(X * X))
+    return tl.sqrt(sum_of_squares(X))
 
 
 @triton.jit
@@ -50,11 +50,11 @@ def certify_positive_definite(X, eye, bound, n, PRECISION: tl.constexpr):
     Eigenvalues of I - 1.9 X/bound are beyond 1 where those of X are not positive, and within otherwise; powers tell.
     """
     T = eye - (1.9 / bound) * X
-    size = total(T * T)
+    size = sum_of_squares(T)
     step = 0
     while (size > 0.8) & (size < 1.01 * n) & (step < 8):
         T = matmul(T, T, PRECISION)
-        size = total(T * T)
+        size = sum_of_squares(T)
         step += 1
     return size <= 0.8
 
@@ -76,7 +76,7 @@ def clean(
     X = (X + eye * (ridge / n) * total(X * eye)) / (1 + ridge)
 
     mean = total(X * eye) / n
-    variance = tl.maximum(total(X * X) / n - mean * mean, 0.0)
+    variance = tl.maximum(sum_of_squares(X) / n - mean * mean, 0.0)
     bound = tl.abs(mean) + tl.sqrt((n - 1) * variance)
     definite = certify_positive_definite(X, eye, bound, n, PRECISION)
     if not definite:

@@ -70,12 +70,12 @@ def choose(
     other devices, CUDA otherwise  any                     ``Minimax``, ``Krylov``
     =============================  ======================  =======================
 
-    On the CPU the line is where the measurements in benchmarks/results/solver-crossover-cpu.json cross. For complex
-    matrices, in solver-crossover-complex-cpu.json, batches cross earlier than one matrix, and the line is between.
-    Elsewhere ``torch.linalg.eigh`` loops over the batch and synchronises with the host, or does not exist. Inside
-    ``torch.func``, ``torch.export`` and ``torch.jit.trace``, and in an installation without compiled code, the CPU
-    decomposes too. With a gradient other than ``Krylov`` and ``Smith``, ``"auto"`` is ``Eigen`` everywhere. A method
-    named without a gradient takes its own, for ``Minimax`` that of the fastest backend.
+    On the CPU the lines are where the measurements in benchmarks/results/solver-crossover-cpu.json, of complex matrices
+    in solver-crossover-complex-cpu.json, cross. Elsewhere ``torch.linalg.eigh`` loops over the batch and synchronises
+    with the host, or does not exist. Inside ``torch.func``, ``torch.export`` and ``torch.jit.trace``, and in an
+    installation without compiled code, the CPU decomposes too. With a gradient other than ``Krylov`` and ``Smith``,
+    ``"auto"`` is ``Eigen`` everywhere. A method named without a gradient takes its own, for ``Minimax`` that of the
+    fastest backend.
 
     The backend is the fastest that supports the call:
 

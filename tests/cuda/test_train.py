@@ -6,7 +6,7 @@ import torch
 from matroot.train import run
 from matroot.train.average import Average
 from matroot.train.optimiser import create_optimizer
-from matroot.train.seeding import deterministic_convolutions, seed_generators
+from matroot.train.seeding import convolutions, seed_generators
 from matroot.train.step import EagerStep, GraphStep
 
 from ..train.outcome import assert_same, outcome
@@ -23,7 +23,7 @@ RECIPES = {
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
     install(monkeypatch)
-    with deterministic_convolutions():
+    with convolutions():
         yield
 
 

@@ -92,6 +92,8 @@ class Recipe:
     """Keep images channels-last in memory: faster convolutions on a GPU."""
     compile: bool = False
     """torch.compile the network."""
+    deterministic: bool = True
+    """Convolutions on a GPU give the same bits each time; otherwise cuDNN takes the fastest that it finds."""
     drop_path: float = 0.0
     """Stochastic depth of transformers."""
     whitening_eps: float | None = None

@@ -12,7 +12,7 @@ from .interruption import Interruption
 from .loop import Trainer
 from .progress import Reporter
 from .recipe import Recipe
-from .seeding import deterministic_convolutions
+from .seeding import convolutions
 from .tensorboard import Board
 
 
@@ -48,7 +48,7 @@ def train(
     folder = Folder(Path(out), recipe)
     ranks = distributed.start(device)
     try:
-        with Interruption() as interruption, deterministic_convolutions():
+        with Interruption() as interruption, convolutions(recipe.deterministic):
             if ranks.is_main and not resume:
                 folder.require_new()
             finished = distributed.from_main(folder.result() if ranks.is_main and resume else None, ranks)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,11 @@ def as_json(recipe: Recipe) -> dict[str, Any]:
 
 
 def require_same(where: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """CommandError naming file and fields if a recipe on disk is not the one that is asked for."""
+    """CommandError naming file and fields if a recipe on disk is not the one that is asked for.
+
+    A field that the file does not have is younger than it, and had its default.
+    """
+    found = {field.name: field.default for field in fields(Recipe) if field.name in wanted} | found
     differing = [name for name in (*wanted, *(found.keys() - wanted.keys())) if found.get(name) != wanted.get(name)]
     if differing:
         name = differing[0]

@@ -17,7 +17,7 @@ from ..distributed import Ranks
 from ..loop import Trainer
 from ..mixing import mix
 from ..recipe import Recipe
-from ..seeding import deterministic_convolutions
+from ..seeding import convolutions
 from ..step import GraphStep
 from .clock import milliseconds_in_turns
 from .plan import BASELINE, RunOptions, with_preset
@@ -45,7 +45,7 @@ def time_steps(recipe: Recipe, presets: Sequence[str], options: RunOptions) -> T
     ranks = distributed.start(options.device)
     data = datasets.open_data(recipe, options.data, ranks.device, workers=0)
     entries, failures = dict[str, _Entry](), dict[str, str]()
-    with deterministic_convolutions():
+    with convolutions(recipe.deterministic):
         for preset in presets:
             try:
                 entries[preset] = _entry(with_preset(recipe, preset), data, ranks, options.graph)

@@ -15,7 +15,7 @@ from ..data.batches import Data
 from ..network import build, to_channels_last, training_mode
 from ..optimiser import create_optimizer
 from ..recipe import Recipe
-from ..seeding import deterministic_convolutions
+from ..seeding import convolutions
 from ..step import CaptureError, EagerStep, GraphStep, why_not_captured
 from .jobs import JOBS, PRESETS, Job
 
@@ -76,7 +76,7 @@ def measure(recipe: Recipe, num_classes: int, device: torch.device) -> dict[str,
     training_mode(network, recipe)
     batch = next(data.train.epoch(1))
     why_not = why_not_captured(network, recipe, device, world=1)
-    with deterministic_convolutions():  # as in a run
+    with convolutions(recipe.deterministic):  # as in a run
         eager = _milliseconds(_step(EagerStep, network, recipe, batch), device)
         graph = None
         if why_not is None:

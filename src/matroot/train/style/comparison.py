@@ -17,7 +17,7 @@ from ...models.lpips import load_lpips
 from .. import distributed
 from ..compare.results import StepTime
 from ..compare.summary import MISSING, milliseconds
-from ..seeding import deterministic_convolutions
+from ..seeding import convolutions
 from .scoring import Score, score_run
 from .transform_timing import COUNT, Shape, TransformTimes, time_transforms
 
@@ -80,7 +80,7 @@ def compare_style(request: StyleRequest, console: Console) -> int:
         raise CommandError("--runs are scored by LPIPS: --weights-lpips names the file of its weights")
     device = distributed.start(request.device).device
     scores: list[Score] = []
-    with deterministic_convolutions():
+    with convolutions():
         if request.lpips_weights is not None:
             metric = load_lpips(request.lpips_weights)
             scores = [score_run(folder, metric, request.data, device) for folder in request.runs]

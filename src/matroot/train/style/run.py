@@ -19,7 +19,7 @@ from ..interruption import Interruption
 from ..network import to_channels_last
 from ..nonfinite import NonFiniteError
 from ..progress import Reporter
-from ..seeding import deterministic_convolutions, seed_generators
+from ..seeding import convolutions, seed_generators
 from .losses import Discriminators
 from .pictures import Pictures, batch, open_pictures
 from .recipe import StyleRecipe, check, learning_rate
@@ -117,7 +117,7 @@ def train(
     try:
         if ranks.world > 1:
             raise CommandError("style exchange trains in one process; start it without torchrun")
-        with Interruption() as interruption, deterministic_convolutions():
+        with Interruption() as interruption, convolutions():
             if not resume:
                 folder.require_new()
             elif (finished := folder.result()) is not None:

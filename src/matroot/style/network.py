@@ -23,8 +23,9 @@ class StyleNetwork(nn.Module):
     first: each gives the features the mean and covariance that the style image has at this place when the network
     reproduces it. Without transforms (strength 0) the network is an autoencoder. There are no normalisation layers:
     the transforms alone change statistics. Features at strides 2 and 4 skip to the decoder, which keeps the content
-    sharp; those at stride 1 do not, as the picture would be copied. Upsampling is nearest followed by a convolution,
-    so that there are no checkerboards; borders are replicated, so that pictures may have any size.
+    sharp; those at stride 1 do not, as the picture would be copied. Upsampling is bilinear followed by a convolution: of
+    repeated pixels a transform would amplify the blocks, which vary little. Borders are replicated, so that pictures
+    may have any size.
 
     Args:
         channels: widths at strides 1, 2, 4 and 8.
@@ -205,7 +206,7 @@ class StyleNetwork(nn.Module):
 
 
 class _Upward(nn.Module):
-    """From a scale to the one of half its stride: convolutions, nearest, a convolution, and the encoder's features."""
+    """From a scale to the one of half its stride: convolutions, upsampling, a convolution, and the encoder's features."""
 
     def __init__(self, inputs: int, outputs: int, deep: bool = False, skip: bool = False) -> None:
         super().__init__()
@@ -221,7 +222,7 @@ class _Upward(nn.Module):
             x = functional.relu(self.deep(x), inplace=True)
         x = functional.relu(self.below(x), inplace=True)
         # Sizes were rounded up: at the right and at the bottom a row may be too many.
-        x = functional.interpolate(x, scale_factor=2, mode="nearest")[..., :height, :width]
+        x = functional.interpolate(x, scale_factor=2, mode="bilinear")[..., :height, :width]
         x = self.above(x)
         return x if self.skip is None else x + self.skip(features)
 

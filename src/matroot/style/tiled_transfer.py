@@ -17,7 +17,7 @@ DEEP_CONTEXT = 24
 """From there to the second transform, at stride 4."""
 PAINTER_CONTEXT = 16
 """From there and from the image to the picture."""
-AUTOENCODER_CONTEXT = 64
+AUTOENCODER_CONTEXT = 72
 """From the image to the picture."""
 
 Progress = Callable[[float], None]

@@ -28,7 +28,7 @@ from matroot.style.distillation.sheet import middles
 
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 APPROXIMATION = "mpa-lya"
-AMPLIFIED = 32
+AMPLIFIED = 4
 """Differences of pictures are shown so many times larger."""
 GAP, LINE = 6, 22
 """Pixels between pictures, and of a line of text."""

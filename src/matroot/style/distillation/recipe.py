@@ -38,13 +38,13 @@ class Recipe:
     clip_norm: float = option(1.0, "largest norm of the gradient of all parameters together")
     ema: float = option(0.999, "decay of the average of weights, which is what is exported")
 
-    content: float = option(1.0, "weight of the distance of the picture from its content")
+    content: float = option(2.0, "weight of the distance of the picture from its content")
     style: float = option(10.0, "weight of the distance of the picture's statistics from its style's")
     pixels: float = option(20.0, "weight of the mean absolute difference of a reproduced picture")
     features: float = option(2.0, "weight of the difference of the teacher's features of a reproduced picture")
     imitation: float = option(5.0, "weight, at first, of the mean absolute difference from the teacher's own picture")
     imitated: float = option(0.2, "share of the steps over which that weight falls to 0")
-    variation: float = option(0.1, "weight of the total variation of the picture")
+    variation: float = option(0.5, "weight of the total variation of the picture")
 
     def __post_init__(self) -> None:
         for name in _COUNTS:

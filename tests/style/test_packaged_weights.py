@@ -1,0 +1,99 @@
+"""The weights that come with the package: what they say of themselves, and that they transfer styles of photographs."""
+
+import json
+
+import pytest
+import torch
+from safetensors import safe_open
+from sklearn.datasets import load_sample_image
+from torch.nn import functional
+
+from matroot import style
+from matroot.style.distillation.recipe import Recipe
+from matroot.style.weights import PACKAGED
+
+LEVEL = 1 / 255
+
+
+@pytest.fixture(scope="module")
+def network():
+    return style.load()
+
+
+def photograph(name):
+    """(3, 192, 288) in [0, 1], of a photograph that comes with scikit-learn; reduced, so without blocks of JPEG."""
+    pixels = torch.from_numpy(load_sample_image(name).copy()).permute(2, 0, 1) / 255
+    return functional.interpolate(pixels[None], size=(192, 288), mode="bilinear", antialias=True)[0]
+
+
+@pytest.fixture(scope="module", params=[("china.jpg", "flower.jpg"), ("flower.jpg", "china.jpg")], ids=" like ".join)
+def pair(request):
+    return tuple(map(photograph, request.param))
+
+
+@pytest.fixture(scope="module")
+def picture(network, pair):
+    return style.stylize(*pair, network=network)
+
+
+def moments(image):
+    return image.flatten(1).mean(1), torch.cov(image.flatten(1))
+
+
+def edges(image):
+    """Mean moduli of differences of neighbouring pixels, over squares of 8 x 8."""
+    grey = image.mean(0)
+    return functional.avg_pool2d((grey.diff(dim=0)[:, 1:].abs() + grey.diff(dim=1)[1:].abs())[None], 8).flatten()
+
+
+def test_the_file_says_where_it_comes_from():
+    assert PACKAGED.stat().st_size < 20e6
+    with safe_open(PACKAGED, "pt") as file:
+        metadata = file.metadata()
+    assert metadata["licence"] == "MIT"
+    assert "Monet" in metadata["training_data"]
+    recipe = json.loads(metadata["recipe"])
+    assert f"--steps {recipe['steps']} " in metadata["command"]
+    Recipe(**(recipe | {"channels": tuple(recipe["channels"])}))  # what it names is still a recipe
+
+
+def test_strength_zero_reproduces_the_photograph(network, pair):
+    content, painting = pair
+    reproduced = style.stylize(content, painting, strength=0.0, network=network)
+    assert (reproduced - content).abs().mean() < 8 * LEVEL
+
+
+def test_the_palette_is_that_of_the_style(pair, picture):
+    content, painting = map(moments, pair)
+    for found, before, wanted in zip(moments(picture), content, painting, strict=True):
+        assert (found - wanted).norm() < 0.3 * (before - wanted).norm()
+
+
+def test_the_content_can_be_recognised(pair, picture):
+    """Edges are where they were: a transfer that invents its own has them elsewhere, and a correlation near zero."""
+    assert torch.corrcoef(torch.stack([edges(pair[0]), edges(picture)]))[0, 1] > 0.6
+
+
+@pytest.mark.parametrize(("dtype", "mean", "largest"), [(torch.float16, 0.2, 2), (torch.bfloat16, 1.5, 16)])
+def test_half_precision_looks_the_same(pair, picture, dtype, mean, largest):
+    difference = (style.stylize(*pair, network=style.load().to(dtype)).float() - picture).abs()
+    assert difference.mean() < mean * LEVEL
+    assert difference.max() < largest * LEVEL
+
+
+def test_roots_by_products_and_by_decompositions_give_one_picture(network, pair, picture):
+    decomposed = style.stylize(*pair, network=network, method="eigen")
+    assert (decomposed - picture).abs().max() < 0.5 * LEVEL
+
+
+@pytest.mark.parametrize("period", [2, 4, 8])
+def test_no_checkerboards(network, period):
+    """On colours that vary smoothly the picture has no more of a period than of periods next to it."""
+    ramp = torch.linspace(0.1, 0.9, 256).expand(256, 256)
+    content = torch.stack([ramp, ramp.mT, 1 - ramp])
+    picture = style.stylize(content, photograph("china.jpg"), network=network).mean(0)[None]
+    detail = (picture - functional.avg_pool2d(picture, 17, 1, 8, count_include_pad=False))[0, 32:-32, 32:-32]
+    for lines in (detail, detail.mT):
+        power = torch.fft.rfft(lines, dim=1).abs().square().mean(0)
+        k = lines.shape[1] // period
+        assert power[k] < 3 * power[max(k - 3, 1) : k + 4].median()

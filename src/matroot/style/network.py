@@ -23,9 +23,9 @@ class StyleNetwork(nn.Module):
     first: each gives the features the mean and covariance that the style image has at this place when the network
     reproduces it. Without transforms (strength 0) the network is an autoencoder. There are no normalisation layers:
     the transforms alone change statistics. Features at strides 2 and 4 skip to the decoder, which keeps the content
-    sharp; those at stride 1 do not, as the picture would be copied. Upsampling is bilinear followed by a convolution: of
-    repeated pixels a transform would amplify the blocks, which vary little. Borders are replicated, so that pictures
-    may have any size.
+    sharp; those at stride 1 do not, as the picture would be copied. Upsampling is bilinear followed by a convolution:
+    of repeated pixels a transform would amplify the blocks, which vary little. Borders are replicated, so that
+    pictures may have any size.
 
     Args:
         channels: widths at strides 1, 2, 4 and 8.
@@ -206,7 +206,7 @@ class StyleNetwork(nn.Module):
 
 
 class _Upward(nn.Module):
-    """From a scale to the one of half its stride: convolutions, upsampling, a convolution, and the encoder's features."""
+    """From a scale to that of half its stride: convolutions, upsampling, a convolution, and the encoder's features."""
 
     def __init__(self, inputs: int, outputs: int, deep: bool = False, skip: bool = False) -> None:
         super().__init__()

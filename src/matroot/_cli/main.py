@@ -19,7 +19,7 @@ EXTRAS = {
     "training": ("rich", "tyro", "timm", "torchvision", "safetensors", "sklearn", "scipy", "PIL", "matplotlib"),
 }
 """What the commands import that the library does without."""
-EXTRA_OF = {"train": "training", "compare": "training", "stylize": "style"}
+EXTRA_OF = {"train": "training", "evaluate": "training", "compare": "training", "stylize": "style"}
 """Which of them a command needs; the others need the first."""
 
 
@@ -64,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--figures", type=Path, metavar="DIR", help="folder for the figures as SVG, PDF and PNG")
     _describe_stylize(commands.add_parser("stylize", help="photos in the style of paintings"))
     commands.add_parser("train", help="train one of the paper's networks: matroot train --list")
+    _describe_evaluate(commands.add_parser("evaluate", help="scores of trained networks, also over several views"))
     commands.add_parser("compare", help="train a network with several presets and seeds, and compare them")
     return parser
 
@@ -129,6 +130,21 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"must be a positive integer, got {text!r}")
     return int(text)
+
+
+def _describe_evaluate(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Evaluate the best weights of runs of matroot train on the test split of their recipe. Probabilities are "
+        "averaged over views: --clips 10 --crops 3 is how video networks are published."
+    )
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders")
+    parser.add_argument("--clips", type=_positive, default=1, metavar="N", help="clips of a video; default 1")
+    parser.add_argument(
+        "--crops", type=_positive, default=1, metavar="N", help="squares of a frame: 1, the middle (default), or 3"
+    )
+    parser.add_argument("--data", type=Path, metavar="DIR", help="as in matroot train")
+    parser.add_argument("--device", metavar="NAME", help="such as cpu or cuda:1; the GPU if there is one")
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes that read images; default 2")
 
 
 def _describe_stylize(parser: argparse.ArgumentParser) -> None:

@@ -15,6 +15,7 @@ from .order import Order
 from .seeding import generator_for
 from .segments import middle_frames, random_frames
 from .split import Files, InMemory
+from .views import ONE_VIEW, Views
 from .windows import erased_rectangles
 
 Transform = Callable[[list[Image.Image], torch.Generator], Tensor]
@@ -34,9 +35,10 @@ class Examples(Dataset[Any]):
         training: bool,
         size: int,
         erasing: float = 0.0,
+        views: Views = ONE_VIEW,
     ) -> None:
         self._split, self._transform, self._seed, self._frames = split, transform, seed, frames
-        self._training, self._size, self._erasing = training, size, erasing
+        self._training, self._size, self._erasing, self._views = training, size, erasing, views
 
     def __len__(self) -> int:
         return len(self._split)
@@ -44,7 +46,8 @@ class Examples(Dataset[Any]):
     def __getitem__(self, key: Key) -> tuple[Tensor, Tensor, Tensor] | DataError:
         """Image (C, H, W) or clip (T, C, H, W), label (), and the rectangle to erase (4,).
 
-        A DataError is returned: raised in a worker it would arrive with the traceback of that process.
+        With several views there is a dimension of them before the others. A DataError is returned: raised in a worker
+        it would arrive with the traceback of that process.
         """
         epoch, example = key
         generator = generator_for(self._seed, epoch, example)
@@ -54,13 +57,18 @@ class Examples(Dataset[Any]):
             return error
         images = self._transform(frames, generator)
         rectangle = erased_rectangles(1, self._size, self._erasing, generator)[0]
-        return (images[0] if self._frames is None else images), self._split.labels[example], rectangle
+        if self._views.count > 1:
+            images = images if self._frames is None else images.unflatten(0, (-1, self._frames))
+        elif self._frames is None:
+            images = images[0]
+        return images, self._split.labels[example], rectangle
 
     def _choose(self, available: int, generator: torch.Generator) -> list[int]:
         assert self._frames is not None
         if self._training:
             return random_frames(available, self._frames, generator)
-        return middle_frames(available, self._frames)
+        clips = self._views.clips
+        return [frame for clip in range(clips) for frame in middle_frames(available, self._frames, clip, clips)]
 
 
 class _EpochOrder(Sampler[list[Key]]):

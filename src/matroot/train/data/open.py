@@ -19,6 +19,7 @@ from .readers.digits import read_digits
 from .segments import middle_frames
 from .split import DataSet, Files, InMemory
 from .transforms import Evaluation, Training, rand_augment
+from .views import ONE_VIEW, Views
 
 DIGITS = "digits"
 EVALUATION_BATCHES = 4
@@ -31,15 +32,22 @@ def list_datasets() -> list[str]:
 
 
 def open_data(
-    recipe: Recipe, root: Path | None, device: torch.device, rank: int = 0, world: int = 1, workers: int = 2
+    recipe: Recipe,
+    root: Path | None,
+    device: torch.device,
+    rank: int = 0,
+    world: int = 1,
+    workers: int = 2,
+    views: Views = ONE_VIEW,
 ) -> Data:
     """The data set of a recipe, in the batches of process ``rank`` of ``world``.
 
     It is looked for in ``root``, in MATROOT_DATA, in ``data`` and in torch's cache. Small sets are held on the device,
-    others are read by ``workers`` processes. DataError if it is unknown, not found, incomplete or corrupt.
+    others are read by ``workers`` processes. With several views, batches of the test split have a dimension of them
+    after the first; sets in memory have one. DataError if the set is unknown, not found, incomplete or corrupt.
     """
     dataset, source = _read(recipe, root)
-    opening = _Opening(recipe, dataset, device, rank, world, workers)
+    opening = _Opening(recipe, dataset, device, rank, world, workers, views)
     return Data(
         train=opening.train(),
         test=opening.test(),
@@ -73,6 +81,7 @@ class _Opening:
     rank: int
     world: int
     workers: int
+    views: Views
 
     def train(self) -> Batches:
         recipe, dataset = self.recipe, self.dataset
@@ -93,12 +102,17 @@ class _Opening:
         recipe, dataset = self.recipe, self.dataset
         split = self._fitted(dataset.test)
         if isinstance(split, InMemory):
+            if self.views.count > 1:
+                raise DataError(f"{recipe.dataset} is held in memory, cropped: there is one view of an example")
             batch_size = EVALUATION_BATCHES * recipe.batch_size
             order = evaluation_order(len(split), batch_size, self.rank, self.world)
             return self._on_device(split, order, Augmentation("none", recipe.image_size))
-        order = evaluation_order(len(split), recipe.batch_size, self.rank, self.world)
+        if self.views.clips > 1 and not dataset.clips:
+            raise DataError(f"{recipe.dataset} has images, of which there is one clip; crops can be 3")
+        batch_size = max(1, recipe.batch_size // self.views.count)
+        order = evaluation_order(len(split), batch_size, self.rank, self.world)
         before = dataset.fine_grained if recipe.augment == "finegrained" else None
-        return self._loader(split, order, Evaluation(recipe.image_size, before), training=False)
+        return self._loader(split, order, Evaluation(recipe.image_size, before, self.views.crops), training=False)
 
     def _fitted(self, split: InMemory | Files) -> InMemory | Files:
         """Pixels in memory, no more than the network needs of them."""
@@ -128,6 +142,7 @@ class _Opening:
             training,
             recipe.image_size,
             recipe.erasing if training else 0.0,
+            ONE_VIEW if training else self.views,
         )
         return Loader(examples, order, self._normalise(), self.device, recipe.seed, self.workers, recipe.channels_last)
 

@@ -3,9 +3,10 @@
 import torch
 
 
-def middle_frames(available: int, wanted: int) -> list[int]:
-    """The middle of every segment; frames repeat where there are fewer than wanted."""
-    return [(2 * segment + 1) * available // (2 * wanted) for segment in range(wanted)]
+def middle_frames(available: int, wanted: int, part: int = 0, parts: int = 1) -> list[int]:
+    """The middle of every segment, or of one of the equal parts of it; frames repeat where there are too few."""
+    middles = (2 * (segment * parts + part) + 1 for segment in range(wanted))
+    return [middle * available // (2 * wanted * parts) for middle in middles]
 
 
 def random_frames(available: int, wanted: int, generator: torch.Generator) -> list[int]:

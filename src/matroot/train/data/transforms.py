@@ -23,18 +23,28 @@ Frames = list[Any]
 
 
 class Evaluation:
-    """The middle square of every frame."""
+    """The middle square of every frame, or several along the longer side: all frames of the first, then the next."""
 
-    def __init__(self, size: int, before: Resize | None) -> None:
-        self._size, self._before = size, before
+    def __init__(self, size: int, before: Resize | None, crops: int = 1) -> None:
+        self._size, self._before, self._crops = size, before, crops
 
     def __call__(self, frames: Frames, generator: torch.Generator) -> Tensor:
-        """uint8 (T, C, size, size)."""
+        """uint8 (crops T, C, size, size)."""
         if self._before is None:
             frames = [functional.resize(frame, [with_margin(self._size)]) for frame in frames]
         else:
             frames = _resize_before(frames, self._size, self._before)
-        return _stack([functional.center_crop(frame, [self._size, self._size]) for frame in frames])
+        if self._crops == 1:
+            return _stack([functional.center_crop(frame, [self._size, self._size]) for frame in frames])
+        return _stack([self._crop(frame, k) for k in range(self._crops) for frame in frames])
+
+    def _crop(self, frame: Any, k: int) -> Any:
+        """The k-th square, from one end of the longer side to the other, in the middle of the shorter."""
+        along, across = k / (self._crops - 1), 0.5
+        tall = frame.height > frame.width
+        down, right = (along, across) if tall else (across, along)
+        top, left = round(down * (frame.height - self._size)), round(right * (frame.width - self._size))
+        return functional.crop(frame, top, left, self._size, self._size)
 
 
 class Training:

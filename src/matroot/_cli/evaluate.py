@@ -1,0 +1,16 @@
+"""``matroot evaluate``."""
+
+import argparse
+
+from ..train.data.views import Views
+from ..train.evaluate_run import evaluate_run
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Evaluate every run and print its scores; returns the exit status."""
+    views = Views(chosen.clips, chosen.crops)
+    for folder in chosen.runs:
+        scores = evaluate_run(folder, views, data=chosen.data, device=chosen.device, workers=chosen.workers)
+        seen = "one view" if views.count == 1 else f"{views.count} views"
+        print(f"{folder}  top-1 {scores.accuracy:.2%}  top-5 {scores.top5:.2%}  loss {scores.loss:.4f}  {seen}")
+    return 0

@@ -17,8 +17,8 @@ LARGEST = 64
 def roots(A: Tensor, S: Tensor, R: Tensor, ridge: float, max_shift: float, key: tuple) -> None:
     """Write roots and inverse roots of the symmetric parts of ``A`` (k, n, n) to ``S`` and ``R``, contiguous float32.
 
-    NaN for matrices that hold NaN or Inf, or that are not positive when ``max_shift`` of a bound of the largest eigenvalue
-    is added to all of them. ``key`` is that of ``launch_cached``.
+    NaN for matrices that hold NaN or Inf, or that are not positive even when ``max_shift`` of a bound of their largest
+    eigenvalue is added to all. ``key`` is that of ``launch_cached``.
     """
     n = A.shape[-1]
     kernel, table, options = _roots_launch(A.device, n)

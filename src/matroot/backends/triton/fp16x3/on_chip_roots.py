@@ -79,7 +79,7 @@ def _step(Y, Z, E, square, eye, n, spread, last, c, one) -> tuple:
     """Y and Z after a step in powers of E = I - Z Y, which is in UNIT, and its square in UNIT^2."""
     T = tl.load(c + 1) * E + (tl.load(c + 2) / UNIT) * square
     rest = tl.load(c + 3) * E + (tl.load(c + 4) / UNIT) * square
-    if last:  # these terms are 2e-4 at most
+    if last:  # noqa: SIM108 - these terms are 2e-4 at most
         higher = tl.dot(square.to(tl.float16), rest.to(tl.float16))
     else:
         higher = fp16x3_matmul(square, rest)
@@ -87,7 +87,7 @@ def _step(Y, Z, E, square, eye, n, spread, last, c, one) -> tuple:
     mean = _mean_diagonal(T, eye, n, spread)
     T -= mean * eye
     factor = 1 + tl.load(c) + mean * (1 / UNIT)
-    # Times one, which the compiler does not know: it would keep the halves of Y from Z Y on, for which there is no room.
+    # Times one, which the compiler does not know: it would keep the halves of Y from Z Y on, and there is no room.
     left = Y * one
     return factor * Y + fp16x3_matmul(left, T) * (1 / UNIT), factor * Z + fp16x3_matmul(T, Z) * (1 / UNIT)
 
@@ -150,16 +150,16 @@ def roots_kernel(
     attempt = 0
     running = True
     while running:
-        # Plus zero, which the compiler does not know: it would keep addresses and masks from one attempt to the next.
-        never = 16 * (sigma < 0).to(tl.int32)
-        n += never
-        stride_row += never
-        eye = identity(n, N)
-        X, trace, exponent, size = load_with_ridge(A, n, stride_row, stride_column, ridge, N)
+        # n and the stride, plus zero, which the compiler does not know: it would keep addresses and masks in registers
+        # from one attempt to the next.
+        zero = 16 * (sigma < 0).to(tl.int32)
+        m = n + zero
+        eye = identity(m, N)
+        X, trace, exponent, size = load_with_ridge(A, m, zero.to(tl.int64) + stride_row, stride_column, ridge, N)
         X += sigma * eye
         Y, Z, found, theta = _roots(X, eye, trace / n + sigma, sum_of_squares(X) / n, n, table)
         # Stored in each attempt: nothing is kept for the next one, which is rare.
-        store_roots(S, R, Y - sigma * Z, Z, UNIT, exponent, size, found, n, N)
+        store_roots(S, R, Y - sigma * Z, Z, UNIT, exponent, size, found, m, N)
         attempt += 1
         # Negative by rounding, or indefinite.
         sigma = tl.where(attempt == 1, 4.8e-7, tl.where(attempt == 2, 4.8e-7 * n, max_shift)) * theta

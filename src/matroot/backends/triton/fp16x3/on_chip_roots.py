@@ -148,7 +148,7 @@ def roots_kernel(
     R += matrix * n * n
     sigma = 0.0 * max_shift
     attempt = 0
-    running = True
+    running = max_shift == max_shift
     while running:
         # n and the stride, plus zero, which the compiler does not know: it would keep addresses and masks in registers
         # from one attempt to the next.

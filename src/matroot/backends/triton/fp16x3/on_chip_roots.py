@@ -49,16 +49,13 @@ def _sum_of_products(x, y):
 
 
 @triton.jit
-def _mean_diagonal(x, eye, n, spread):
-    """The multiple of the identity to keep out of a factor; zero where eigenvalues do not spread, which needs none."""
-    mean = 0.0
-    if spread:
-        mean = total(tl.where(eye > 0, x, 0.0)) / n
-    return mean
+def _mean_diagonal(x, eye, n):
+    """The multiple of the identity to keep out of a factor."""
+    return total(tl.where(eye > 0, x, 0.0)) / n
 
 
 @triton.jit
-def _first_step(X, eye, m1, m2, n, spread, table) -> tuple:
+def _first_step(X, eye, m1, m2, n, table) -> tuple:
     """Y and Z in UNIT after the first step, and a bound of the largest eigenvalue."""
     square = fp16x3_matmul(X, X)
     m3, m4 = _sum_of_products(X, square) / n, sum_of_squares(square) / n
@@ -70,7 +67,7 @@ def _first_step(X, eye, m1, m2, n, spread, table) -> tuple:
         + tl.load(table + 1) * root * inverse * X
         + tl.load(table + 2) * root * inverse * inverse * square
     )
-    mean = _mean_diagonal(Z, eye, n, spread)
+    mean = _mean_diagonal(Z, eye, n)
     return mean * X + fp16x3_matmul(X, Z - mean * eye), Z, theta
 
 
@@ -84,7 +81,9 @@ def _step(Y, Z, E, square, eye, n, spread, last, c, one) -> tuple:
     else:
         higher = fp16x3_matmul(square, rest)
     T += higher * (1 / (UNIT * UNIT))
-    mean = _mean_diagonal(T, eye, n, spread)
+    mean = 0.0
+    if spread:  # else T is small
+        mean = _mean_diagonal(T, eye, n)
     T -= mean * eye
     factor = 1 + tl.load(c) + mean * (1 / UNIT)
     # Times one, which the compiler does not know: it would keep the halves of Y from Z Y on, and there is no room.
@@ -103,7 +102,7 @@ def _roots(X, eye, m1, m2, n, table) -> tuple:
     """
     wide = tl.where(suits_fast_path(m1, m2, n), 0, tl.maximum(choose_schedule(m1, m2), 1))
     spread = wide > 0
-    Y, Z, theta = _first_step(X, eye, m1, m2, n, spread, table)
+    Y, Z, theta = _first_step(X, eye, m1, m2, n, table)
     growth = tl.load(table + GROWTH)
     step = wide * 0
     kind = step + WIDE  # after the first step all is as after a wide one

@@ -1,7 +1,11 @@
-"""The kernels of fp16x3 for small matrices compile for a GPU, also where there is none."""
+"""The kernels of fp16x3 for small matrices compile for a GPU, also where there is none; and their coefficients."""
+
+import importlib.util
+from pathlib import Path
 
 import pytest
 
+from matroot.backends.triton.fp16x3 import on_chip_schedules
 from matroot.backends.triton.launch import COMMON_OPTIONS
 
 from .test_compiles import argument, narrow_factors
@@ -43,3 +47,14 @@ def test_threads_agree(name):
     ptx = compiled_for_any_size(kernel, **{p.name: known[p.name] for p in kernel.params if p.is_constexpr})
     assert SHUFFLE.search(ptx)
     assert contracted_sums(ptx) == []
+
+
+def test_coefficients_are_what_the_script_prints():
+    script_file = Path(__file__).parents[3] / "tools/minimax_schedules.py"
+    spec = importlib.util.spec_from_file_location("minimax_schedules", script_file)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    for name, (_, q) in script.moderate_steps().items():
+        assert tuple(float(c) for c in q) == getattr(on_chip_schedules, name)

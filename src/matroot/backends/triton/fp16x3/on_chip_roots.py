@@ -36,7 +36,7 @@ GROWTH = tl.constexpr(5)  # the column of factors by which steps multiply small 
 ATTEMPTS = tl.constexpr(4)
 MAX_STEPS = tl.constexpr(12)
 # A wide step after a narrow one, for eigenvalues that are still small, only if the growth so far is less.
-SMALL_GROWTH = tl.constexpr(100.0)
+SMALL_GROWTH = tl.constexpr(50.0)
 # Eigenvalues that are not close to one after so much growth are zero up to rounding, and are left as they are.
 FULL_GROWTH = tl.constexpr(1500.0)
 DIVERGED = tl.constexpr(1e12)

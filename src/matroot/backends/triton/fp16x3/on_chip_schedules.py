@@ -1,9 +1,9 @@
 """Coefficients of the steps of roots on chip: made by ``python tools/minimax_schedules.py``, which prints them.
 
-Steps map a singular value s to s q(s^2), q in ascending powers. The first takes [0.087, 1] to [1/2, 3/2], and the wide
-one [0.0734, 3/2] to the same; smaller s they enlarge by q(0) at most. The narrow one takes [1/2, 3/2] to one within
-0.018, and Taylor's polynomial completes them. Steps for wider intervals would be fewer, but they take large s close to
-zero on the way, which costs digits.
+Steps map a singular value s to s q(s^2), q in ascending powers. The first takes [0.102, 1] to [0.55, 1.45], and the
+wide one [0.083, 1.45] to the same; smaller s they enlarge by q(0) at most. The narrow one takes [0.55, 1.45] to one
+within 0.01, for Taylor's polynomial to complete. Steps for wider intervals would be fewer, but they take large s close
+to zero on the way, which costs digits.
 """
 
 from functools import cache
@@ -15,9 +15,9 @@ from ...constants import on_device
 
 Polynomial = tuple[float, ...]
 
-FIRST = (5.8612663377919425, -14.879893145420679, 10.518626807627468)
-WIDE = (6.948911246271732, -25.918491603998742, 36.515578533737994, -20.369432724899156, 3.8834333075657503)
-NARROW = (2.878524684134906, -4.610474474004516, 4.2864031015433355, -1.870931241848098, 0.30373061883211344)
+FIRST = (5.584676026096182, -13.810292334469839, 9.675616308373634)
+WIDE = (6.842820401839599, -26.585508891887272, 39.71475626049652, -23.598657455413566, 4.801346060579203)
+NARROW = (2.7835198177496974, -4.303195984016715, 3.9887323130600723, -1.7729699214131343, 0.2971408147361688)
 TAYLOR = (315 / 128, -105 / 32, 189 / 64, -45 / 32, 35 / 128)
 
 

@@ -28,6 +28,7 @@ FIRST = {2: 2, 4: 3}
 PRODUCTS = {1: 3, 2: 4, 4: 5}
 # Rounding must not push the spectrum out of the interval: beyond its ends polynomials are steep.
 WIDER = 1.01
+MODERATE = mp.mpf("0.45")  # error of the steps of backends/triton/fp16x3/on_chip_schedules.py
 NARROW = 1e-3  # below this width the Taylor polynomial is as good and the exchange ill-conditioned
 
 mp.mp.dps = 50
@@ -106,6 +107,32 @@ def cheapest(condition: float, tolerance: float) -> dict:
     raise AssertionError
 
 
+def widest_step(error: mp.mpf, high: mp.mpf, degree: int) -> tuple[mp.mpf, tuple[mp.mpf, ...]]:
+    """The least ``low`` for which the best step on [low, high] has this error at most, by bisection, and that step."""
+    low, inside = mp.mpf("1e-3"), mp.mpf("0.9")
+    for _ in range(40):
+        middle = mp.sqrt(low * inside)
+        if best_step(middle, high, degree)[1] > error:
+            low = middle
+        else:
+            inside = middle
+    return inside, best_step(inside, high, degree)[0]
+
+
+def moderate_steps(error: mp.mpf = MODERATE) -> dict[str, tuple[mp.mpf, tuple[mp.mpf, ...]]]:
+    """Steps for any condition number, which is a matter of their number: name -> low end of the interval, and q.
+
+    None of them takes a singular value of its interval below 1 - error. The first one is for [low, 1], the wide one,
+    to be repeated, for [low, 1 + error], and the narrow one for what these leave.
+    """
+    one = mp.mpf(1)
+    return {
+        "FIRST": widest_step(error, one, 2),
+        "WIDE": widest_step(error, one + error, 4),
+        "NARROW": (one - error, best_step(one - error, one + error, 4)[0]),
+    }
+
+
 def main() -> None:
     schedules = [cheapest(condition, tolerance) for tolerance, conditions in LADDER.items() for condition in conditions]
     lines = ",\n".join("  " + json.dumps(schedule) for schedule in schedules)
@@ -113,6 +140,8 @@ def main() -> None:
     for s in schedules:
         degrees = [len(q) - 1 for q in s["steps"]]
         print(f"{s['condition']:.0e}  {s['tolerance']:.0e}  {s['error']:.1e}  {s['gap']:.1e}  {degrees}")
+    for name, (low, q) in moderate_steps().items():
+        print(f"{name} = {tuple(float(c) for c in q)}  # from {float(low):.4f}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,316 @@
+"""The products of the roots: one kernel, launched once for every product of the coupled iteration.
+
+With A in its scale, Y -> (A/theta)^(1/2) and Z -> (A/theta)^(-1/2). A step computes E = I - Z Y, which is not symmetric
+and must not be made so, U = E^2 + E/(2 RATIO), the correction D = D(E), and the symmetric parts of Y + Y D and Z + D Z.
+Each matrix takes the steps that the sums over its tiles suggest:
+
+- fast, at first, where it seems well-conditioned;
+- Taylor's, if E is small, and then as the last one;
+- a lift otherwise, which enlarges small eigenvalues of M = Z Y most;
+- holds, three times, once eigenvalues that are still small are zero up to rounding: they stay what they are;
+- none, if an eigenvalue of M is clearly negative. Then Y and Z of the step before are those of A + shift, with a shift
+  that makes their eigenvalues positive. If it is larger than rounding explains, the matrix fails.
+
+Multiples of the identity are kept out of factors, and added in float32.
+
+The progress of a matrix: its status, which of two pairs of buffers holds Y and Z, the value of Z at an eigenvalue of
+zero, the shift relative to theta, holds so far, and for the step before the sum of fourth powers of the eigenvalues of
+E, negative if there was none, and the value of Z at zero. Z is stored relative to a power of two above that value.
+"""
+# pyright: reportGeneralTypeIssues=false
+# Triton declares that calls of kernel functions never return.
+
+import triton
+import triton.language as tl
+
+from ..primitives import TAYLOR_THRESHOLD, centred_eigenvalue_bound, eigenvalue_bound, suits_fast_path, total
+from ..scaling import floor_log2, power_of_two
+from ..tiled.tiles import identity, store_result
+from .roots_input import (
+    CENTRE,
+    DONE,
+    FAILED,
+    MEAN,
+    PROGRESS,
+    PROGRESS_SIZE,
+    RUNNING,
+    SEEMS_EASY,
+    SHIFT,
+    SQUARE,
+    STATE,
+    STATS,
+    STATUS,
+    SUM_ROWS,
+    THETA,
+    UNIT_X,
+    X,
+    root_scale,
+)
+from .schedule import RATIO
+from .tiles import (
+    buffer,
+    load_planes,
+    matrix_and_tile,
+    product_tile,
+    store_planes,
+    store_symmetric,
+    sum_slots,
+    tile_index,
+)
+
+MAX_STEPS = tl.constexpr(9)
+SQUARE_INPUT = tl.constexpr(0)  # phases
+FIRST_STEP = tl.constexpr(1)
+RESIDUAL = tl.constexpr(2)
+RESIDUAL_SQUARE = tl.constexpr(3)
+CORRECTION = tl.constexpr(4)
+UPDATE = tl.constexpr(5)
+
+E = tl.constexpr(4)  # buffers: after X and its square, and the pairs Y, Z in 0, 1 and 2, 3
+U = tl.constexpr(5)
+D = tl.constexpr(6)
+D_TRANSPOSED = tl.constexpr(7)
+UNIT = tl.constexpr(2048.0)  # of all but X
+
+PAIR = tl.constexpr(1)  # of the progress
+ZERO_GAIN = tl.constexpr(2)
+HOLDS = tl.constexpr(4)
+FOURTH_BEFORE = tl.constexpr(5)
+ZERO_GAIN_BEFORE = tl.constexpr(6)
+
+FAST_STEP = tl.constexpr(2)  # rows of the table
+TAYLOR_STEP = tl.constexpr(3)
+LIFT_STEP = tl.constexpr(4)
+HOLD_STEP = tl.constexpr(5)
+LINEAR = tl.constexpr(0.5 / RATIO)
+FOURTH_POWER = tl.constexpr(RATIO)
+SINGULAR_GAIN = tl.constexpr(1e6)  # squared gain at which eigenvalues are zero if they are still small
+MAX_HOLDS = tl.constexpr(3)
+
+
+@triton.jit
+def tiles_of_phase(phase, tile_rows):
+    """The programs of a phase per matrix."""
+    lower = tile_rows * (tile_rows + 1) // 2
+    symmetric = (phase == SQUARE_INPUT) | (phase == FIRST_STEP)
+    return tl.where(phase == UPDATE, 2 * lower, tl.where(symmetric, lower, tile_rows * tile_rows))
+
+
+@triton.jit
+def _power_above(x):
+    return power_of_two(floor_log2(x) + 1)
+
+
+@triton.jit
+def _first_step(product, scratch, slots, stats, table, n, matrix, t, i, j, row, lower_tiles, side, TILE: tl.constexpr):
+    """Y and Z as polynomials of X = A less its centre, given a tile of X^3; theta from the moments of X."""
+    centre, mean = tl.load(stats + CENTRE), tl.load(stats + MEAN)
+    x = load_planes(buffer(scratch, matrix, X, side), UNIT_X, i, j, side, TILE)
+    square = load_planes(buffer(scratch, matrix, SQUARE, side), UNIT_X, i, j, side, TILE)
+    x2, x3 = sum_slots(slots, lower_tiles) / n, sum_slots(slots + row, lower_tiles) / n
+    x4 = sum_slots(slots + 2 * row, lower_tiles) / n
+    x1 = mean - centre
+    m2 = x2 + centre * (2 * x1 + centre)
+    m4 = x4 + centre * (4 * x3 + centre * (6 * x2 + centre * (4 * x1 + centre)))
+    theta = 1.02 * tl.minimum(eigenvalue_bound(m2, m4, n), centre + centred_eigenvalue_bound(x1, x2, x3, x4, n))
+    easy = suits_fast_path(mean, m2, n)
+    c = table + tl.where(easy, 0, 3)
+    c0, c1, c2 = tl.load(c), tl.load(c + 1), tl.load(c + 2)
+    inverse = 1 / theta
+    relative = centre * inverse
+    z0, z1, z2 = c0 + relative * (c1 + relative * c2), (c1 + 2 * relative * c2) * inverse, c2 * inverse * inverse
+    z = z0 * identity(i, j, n, TILE) + (z1 * x + z2 * square)
+    y = relative * z + inverse * (z0 * x + z1 * square + z2 * product)
+    store_symmetric(buffer(scratch, matrix, 0, side), y, UNIT, i, j, side, TILE)
+    store_symmetric(buffer(scratch, matrix, 1, side), z / _power_above(c0), UNIT, i, j, side, TILE)
+    if t == 0:
+        tl.store(stats + THETA, theta)
+        tl.store(stats + SEEMS_EASY, tl.where(easy, 1.0, 0.0))
+        _store_progress(stats + PROGRESS, tl.load(stats + STATE), 0.0, c0, 0.0, 0.0, -1.0, c0)
+
+
+@triton.jit
+def _store_progress(progress, status, pair, gain, shift, holds, fourth_before, gain_before):
+    tl.store(progress + STATUS, status)
+    tl.store(progress + PAIR, pair)
+    tl.store(progress + ZERO_GAIN, gain)
+    tl.store(progress + SHIFT, shift)
+    tl.store(progress + HOLDS, holds)
+    tl.store(progress + FOURTH_BEFORE, fourth_before)
+    tl.store(progress + ZERO_GAIN_BEFORE, gain_before)
+
+
+@triton.jit
+def _next_step(progress, slots, stats, n, step, row, tile_rows) -> tuple:
+    """The row of the table, whether this step is the last, whether the iteration blew up, and sums over E.
+
+    These are the sum of the fourth powers of its eigenvalues, and the mean of its eigenvalues.
+    """
+    squares, fourths = sum_slots(slots, row), sum_slots(slots + 2 * row, row)
+    mean = sum_slots(slots + row, tile_rows) / n
+    gain, holds = tl.load(progress + ZERO_GAIN), tl.load(progress + HOLDS)
+    last = step == MAX_STEPS - 1
+    blown = not (fourths < 2 * n + 100)
+    converged = fourths < TAYLOR_THRESHOLD * TAYLOR_THRESHOLD
+    # Eigenvalues of E near one, those of M near zero, have fourth powers like their squares.
+    singular = (gain * gain > SINGULAR_GAIN) & (fourths > 0.8) & (fourths > 0.3 * squares)
+    holding = ((holds > 0) | singular) & (not converged)
+    small = converged | (fourths < 0.13) | (fourths < 0.1 * squares)
+    fast = (step == 0) & (tl.load(stats + SEEMS_EASY) > 0) & (not converged)
+    kind = tl.where(small, TAYLOR_STEP, tl.where(last, HOLD_STEP, LIFT_STEP))
+    kind = tl.where(fast, FAST_STEP, tl.where(holding, HOLD_STEP, kind))
+    is_last = converged | last | (holding & (holds >= MAX_HOLDS - 1))
+    return kind, is_last, blown, fourths, mean
+
+
+@triton.jit
+def _shift_for(progress, max_shift) -> tuple:
+    """A shift that makes the eigenvalues of the step before positive, and a power of two that keeps M small."""
+    fourth, gain = tl.load(progress + FOURTH_BEFORE), tl.load(progress + ZERO_GAIN_BEFORE)
+    # No eigenvalue of E was larger than the root of the root of that sum.
+    shift = tl.minimum(max_shift, (0.2 + tl.sqrt(tl.sqrt(fourth))) / (gain * gain))
+    exponent = floor_log2(1.2 + shift * gain * gain)
+    possible = (fourth >= 0) & (tl.load(progress + SHIFT) == 0)
+    return shift, power_of_two(-((exponent + 2) >> 1)), gain, possible
+
+
+@triton.jit
+def _shift_back(progress, scratch, max_shift, matrix, i, j, side, TILE: tl.constexpr):
+    """Y + shift Z and Z of the step before, in place of Y and Z."""
+    shift, factor, gain, possible = _shift_for(progress, max_shift)
+    if possible:
+        pair = 2 * tl.load(progress + PAIR).to(tl.int32)
+        zeta = _power_above(gain)
+        y = load_planes(buffer(scratch, matrix, 2 - pair, side), UNIT, i, j, side, TILE)
+        z = load_planes(buffer(scratch, matrix, 3 - pair, side), UNIT, i, j, side, TILE)
+        y = factor * (y + shift * zeta * z)
+        z *= factor * zeta / _power_above(factor * gain)
+        store_planes(buffer(scratch, matrix, pair, side), y, UNIT, i, j, side, TILE)
+        store_planes(buffer(scratch, matrix, pair + 1, side), z, UNIT, i, j, side, TILE)
+
+
+@triton.jit
+def _correction(c, mean) -> tuple:
+    """Coefficients of D in E, U and U^2, and D at the mean of the eigenvalues of E."""
+    d1, d2, d3 = tl.load(c), tl.load(c + 1), tl.load(c + 2)
+    d4 = d3 * FOURTH_POWER
+    of_U = d2 - d4 * (LINEAR * LINEAR)
+    return d1 - of_U * LINEAR, of_U, d4, mean * (d1 + mean * (d2 + mean * (d3 + mean * d4)))
+
+
+@triton.jit
+def _store_next_progress(
+    progress, target, kind, is_last, blown, fourth, max_shift, c
+):  # fmt: skip
+    pair, gain = tl.load(progress + PAIR), tl.load(progress + ZERO_GAIN)
+    if blown:
+        shift, factor, gain_before, possible = _shift_for(progress, max_shift)
+        status = tl.where(possible, RUNNING, FAILED)
+        _store_progress(target, status, pair, factor * gain_before, shift, 0.0, -1.0, gain)
+    else:
+        d3 = tl.load(c + 2)
+        grown = gain * (1 + tl.load(c) + tl.load(c + 1) + d3 * (1 + FOURTH_POWER))
+        holds = tl.load(progress + HOLDS) + tl.where(kind == HOLD_STEP, 1.0, 0.0)
+        status = tl.where(is_last, DONE, RUNNING)
+        _store_progress(target, status, 1 - pair, grown, tl.load(progress + SHIFT), holds, fourth, gain)
+
+
+@triton.jit(do_not_specialize=["n", "phase", "step"])
+def roots_product_kernel(
+    S, R, scratch, sums, stats, table, n, depth, max_shift, phase, step,
+    side, TILE: tl.constexpr, DEPTH: tl.constexpr,
+):  # fmt: skip
+    """One phase, of one step, for all matrices that are still running."""
+    tile_rows = side // TILE
+    row, lower_tiles = tile_rows * tile_rows, tile_rows * (tile_rows + 1) // 2
+    matrix, t = matrix_and_tile(tiles_of_phase(phase, tile_rows), phase % 2 == 0)
+    slots, stats = sums + matrix * (SUM_ROWS * row), stats + matrix * STATS
+    progress = stats + PROGRESS + PROGRESS_SIZE * (step % 2)
+    symmetric = (phase < RESIDUAL) | (phase == UPDATE)
+    updates_Z = (phase == UPDATE) & (t >= lower_tiles)
+    i, j = tile_index(tl.where(updates_Z, t - lower_tiles, t), symmetric, tile_rows)
+
+    # The first phases come before the first progress, which is stored by the second one.
+    status = tl.load(tl.where(phase < RESIDUAL, stats + STATE, progress + STATUS))
+    kind, is_last, blown, fourth, mean = LIFT_STEP + 0 * step, step < 0, step < 0, 0.0 * max_shift, 0.0 * max_shift
+    if (status == RUNNING) & ((phase == CORRECTION) | (phase == UPDATE)):
+        kind, is_last, blown, fourth, mean = _next_step(progress, slots, stats, n, step, row, tile_rows)
+    if (status != RUNNING) | blown:
+        if (status == RUNNING) & (phase == CORRECTION):
+            _shift_back(progress, scratch, max_shift, matrix, i, j, side, TILE)
+        target = stats + PROGRESS + PROGRESS_SIZE * (1 - step % 2)
+        if (t == 0) & (phase == UPDATE):
+            if status == RUNNING:
+                _store_next_progress(progress, target, kind, is_last, blown, fourth, max_shift, table)
+            else:
+                tl.store(target + STATUS, status)
+                tl.store(target + SHIFT, tl.load(progress + SHIFT))
+        if (t == 0) & (phase == FIRST_STEP):
+            _store_progress(stats + PROGRESS, status, 0.0, 1.0, 0.0, 0.0, -1.0, 1.0)
+    else:
+        pair = 2 * tl.load(progress + PAIR).to(tl.int32)
+        Y = tl.where(phase < RESIDUAL, 0, pair)
+        left = tl.where(phase < RESIDUAL, X, tl.where(phase == RESIDUAL, Y + 1, tl.where(phase == UPDATE, Y, phase + 1)))
+        right = tl.where(phase < RESIDUAL, X + phase, tl.where(phase == RESIDUAL, Y, tl.where(phase == UPDATE, D, phase + 1)))
+        left = tl.where(updates_Z, D, left)
+        right = tl.where(updates_Z, Y + 1, right)
+        # Off the diagonal both Y D and its transpose are computed: D is not symmetric.
+        left_2 = tl.where(updates_Z, Y + 1, D_TRANSPOSED)
+        right_2 = tl.where(updates_Z, D_TRANSPOSED, Y)
+        both = (phase == UPDATE) & (i != j)
+        product = product_tile(
+            buffer(scratch, matrix, left, side), buffer(scratch, matrix, right, side),
+            buffer(scratch, matrix, left_2, side), buffer(scratch, matrix, right_2, side),
+            i, j, depth, tl.where(both, 2 * depth, depth), side, TILE, DEPTH,
+        )  # fmt: skip
+        if phase < RESIDUAL:
+            product *= 1 / (UNIT_X * UNIT_X)
+            if phase == SQUARE_INPUT:
+                x = load_planes(buffer(scratch, matrix, X, side), UNIT_X, i, j, side, TILE)
+                weight = tl.where(i == j, 1.0, 2.0)
+                tl.store(slots + t, weight * total(x * x))
+                tl.store(slots + row + t, weight * total(x * product))
+                tl.store(slots + 2 * row + t, weight * total(product * product))
+                store_symmetric(buffer(scratch, matrix, SQUARE, side), product, UNIT_X, i, j, side, TILE)
+            else:
+                _first_step(
+                    product, scratch, slots, stats, table, n, matrix, t, i, j, row, lower_tiles, side, TILE
+                )  # fmt: skip
+        else:
+            product *= 1 / (UNIT * UNIT)
+            if phase == RESIDUAL:
+                eye = identity(i, j, n, TILE)
+                e = eye - _power_above(tl.load(progress + ZERO_GAIN)) * product
+                tl.store(slots + t, total(e * e))
+                if i == j:
+                    tl.store(slots + row + i, total(e * eye))
+                store_planes(buffer(scratch, matrix, E, side), e, UNIT, i, j, side, TILE)
+            elif phase == RESIDUAL_SQUARE:
+                tl.store(slots + 2 * row + t, total(product * product))
+                u = product + LINEAR * load_planes(buffer(scratch, matrix, E, side), UNIT, i, j, side, TILE)
+                store_planes(buffer(scratch, matrix, U, side), u, UNIT, i, j, side, TILE)
+            else:
+                c = table + 3 * kind
+                of_E, of_U, of_square, identity_part = _correction(c, mean)
+                if phase == CORRECTION:
+                    d = of_E * load_planes(buffer(scratch, matrix, E, side), UNIT, i, j, side, TILE)
+                    d += of_U * load_planes(buffer(scratch, matrix, U, side), UNIT, i, j, side, TILE)
+                    d += of_square * product - identity_part * identity(i, j, n, TILE)
+                    store_planes(buffer(scratch, matrix, D, side), d, UNIT, i, j, side, TILE)
+                    store_planes(buffer(scratch, matrix, D_TRANSPOSED, side), tl.trans(d), UNIT, j, i, side, TILE)
+                else:
+                    old = tl.where(updates_Z, Y + 1, Y)
+                    x = load_planes(buffer(scratch, matrix, old, side), UNIT, i, j, side, TILE)
+                    x = (1 + identity_part) * x + tl.where(both, 0.5, 1.0) * product
+                    gain = tl.load(progress + ZERO_GAIN)
+                    grown = gain * (1 + tl.load(c) + tl.load(c + 1) + tl.load(c + 2) * (1 + FOURTH_POWER))
+                    if is_last:
+                        scale = root_scale(stats, t < lower_tiles) * tl.where(updates_Z, _power_above(gain), 1.0)
+                        store_result(tl.where(updates_Z, R, S) + matrix * n * n, scale * x, i, j, n, TILE)
+                    else:
+                        x *= tl.where(updates_Z, _power_above(gain) / _power_above(grown), 1.0)
+                        new = 2 - pair + tl.where(updates_Z, 1, 0)
+                        store_symmetric(buffer(scratch, matrix, new, side), x, UNIT, i, j, side, TILE)
+                    if t == 0:
+                        target = stats + PROGRESS + PROGRESS_SIZE * (1 - step % 2)
+                        _store_next_progress(progress, target, kind, is_last, blown, fourth, max_shift, c)

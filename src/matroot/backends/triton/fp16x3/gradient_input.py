@@ -20,7 +20,7 @@ from .tiles import (
     frobenius_norm,
     load_planes,
     matrix_and_tile,
-    store_symmetric,
+    store_tile,
     store_tile_norm,
     sum_slots,
     tile_index,
@@ -60,6 +60,11 @@ def unit_of_V(norm_exponent):
 def unit_of_X(size_exponent, p):
     """The unit of X/(2 p), at most C'/(8 p), given a bound 2^size_exponent of C'."""
     return power_of_two(14 - size_exponent + floor_log2(p) + 2)
+
+
+@triton.jit
+def _store(A, x, unit, i, j, side, TILE: tl.constexpr):
+    store_tile(A, A, x, unit, i, j, True, False, side, TILE)
 
 
 @triton.jit(do_not_specialize=["n", "has_S", "has_R"])
@@ -106,10 +111,10 @@ def precondition_kernel(S, R, GS, GR, scratch, sums, stats, n, has_S, has_R, sid
         v = (1 / mu) * load_symmetric(S + offset, i, j, n, n, 1, TILE) + r - 2 * identity(i, j, n, TILE)
         c = load_symmetric(tl.where(has_R != 0, GR, GS) + offset, i, j, n, n, 1, TILE)
         unit = unit_of_V(norm_exponent)
-        store_symmetric(buffer(scratch, matrix, V, side), v, unit, i, j, side, TILE)
-        store_symmetric(buffer(scratch, matrix, MU_R, side), r, unit, i, j, side, TILE)
+        _store(buffer(scratch, matrix, V, side), v, unit, i, j, side, TILE)
+        _store(buffer(scratch, matrix, MU_R, side), r, unit, i, j, side, TILE)
         c = times_power_of_two(c, -cotangent_unit)
-        store_symmetric(buffer(scratch, matrix, C, side), c, UNIT_G, i, j, side, TILE)
+        _store(buffer(scratch, matrix, C, side), c, UNIT_G, i, j, side, TILE)
         tl.store(slots + V_SQUARES * row + t, tl.where(i == j, 1.0, 2.0) * total(v * v))
     if t == 0:
         stats += matrix * STATS
@@ -132,7 +137,7 @@ def store_gradient_kernel(out, scratch, sums, stats, n, ridge, side, TILE: tl.co
     if state == RUNNING:
         p, _, _, _, _ = initial_inverse(tl.load(stats + TOP))
         size = tl.load(stats + C_SIZE).to(tl.int32)
-        x = load_planes(buffer(scratch, matrix, C, side), unit_of_X(size, p), i, j, side, TILE)
+        x = load_planes(buffer(scratch, matrix, C, side), True, i, j, side, TILE) * (1 / unit_of_X(size, p))
         if ridge != 0:
             trace = sum_slots(sums + matrix * (SUM_ROWS * row) + X_TRACES * row, tile_rows)
             x += (ridge / n) * trace * identity(i, j, n, TILE)

@@ -45,8 +45,7 @@ from .tiles import (
     load_planes,
     matrix_and_tile,
     product_tile,
-    store_planes,
-    store_symmetric,
+    store_tile,
     sum_slots,
     tile_index,
 )
@@ -78,10 +77,9 @@ TOLERANCE = tl.constexpr(1e-6)
 def tiles_of_phase(phase, repetition, tile_rows):
     """The programs of a phase per matrix."""
     every, lower = tile_rows * tile_rows, tile_rows * (tile_rows + 1) // 2
-    also_square = ((phase == SANDWICH_LEFT) & (repetition == 0)) | (phase == DOUBLE_LEFT)
-    left = (phase == SANDWICH_LEFT) | also_square
-    tiles = tl.where(left, every + tl.where(also_square, lower, 0), lower)
-    return tl.where(phase == TERMS_LEFT, 2 * every, tiles)
+    lowers = tl.where((phase == SANDWICH_LEFT) & (repetition != 0), 0, tl.where(phase == START_INVERSE, 2, 1))
+    is_left = (phase == SANDWICH_LEFT) | (phase == DOUBLE_LEFT)
+    return lowers * lower + tl.where(phase == TERMS_LEFT, 2, tl.where(is_left, 1, 0)) * every
 
 
 @triton.jit
@@ -145,63 +143,30 @@ def _sandwich_exponent(top):
 
 
 @triton.jit
-def _store_square_of_V(product, slots, stats, scratch, n, matrix, t, i, j, row, lower_tiles, side, TILE: tl.constexpr):
-    """(V - 2 I)^2 and the terms of its moments."""
-    unit = unit_of_V(tl.load(stats + NORM).to(tl.int32))
-    size = _norm_exponent(slots + V_SQUARES * row, lower_tiles)
-    square = product * (1 / unit) * (1 / unit)
-    v = load_planes(buffer(scratch, matrix, V, side), unit, i, j, side, TILE)
-    weight = tl.where(i == j, 1.0, 2.0)
-    tl.store(slots + V_TRACES * row + t, total(v * identity(i, j, n, TILE)))
-    tl.store(slots + V_CUBES * row + t, weight * total(v * square))
-    tl.store(slots + V_FOURTHS * row + t, weight * total(square * square))
-    store_symmetric(buffer(scratch, matrix, Q, side), square, power_of_two(14 - 2 * size), i, j, side, TILE)
-    if t == 0:
-        tl.store(stats + V_SIZE, size.to(tl.float32))
-
-
-@triton.jit
-def _store_right_side(
-    product, GS, slots, stats, scratch, n, has_S, has_R, repetition,
-    matrix, t, i, j, row, lower_tiles, side, TILE: tl.constexpr,
-):  # fmt: skip
-    """C = GS - R GR R first, if the inverse root has a cotangent, then C'; given (mu R) GR or (mu R) C."""
-    is_first, follows = repetition == 0, (repetition == 1) & (has_R != 0)
-    norm_exponent = tl.load(stats + NORM).to(tl.int32)
-    top = tl.load(stats + TOP)
-    size = 1
-    if follows:
-        size = _norm_exponent(slots + C_SQUARES * row, lower_tiles)
-    else:
-        top = _top(slots, n, row, lower_tiles)
-    growth = _sandwich_exponent(top)
-    product *= power_of_two(norm_exponent + size - 13) / unit_of_V(norm_exponent)
-    target = buffer(scratch, matrix, C, side)
-    if is_first:
-        unit, cotangent_unit = tl.load(stats + RESULT_UNIT).to(tl.int32), tl.load(stats + COTANGENT_UNIT).to(tl.int32)
-        c = -sandwich_factor(tl.load(stats + MU), cotangent_unit - unit) * product
-        if has_S != 0:
-            c += times_power_of_two(load_symmetric(GS + matrix * n * n, i, j, n, n, 1, TILE), -unit)
-        tl.store(slots + C_SQUARES * row + t, tl.where(i == j, 1.0, 2.0) * total(c * c))
-        store_symmetric(target, c, power_of_two(14 - growth), i, j, side, TILE)
-    else:
-        unit = tl.where(follows, power_of_two(14 - growth), UNIT_G)
-        c = load_planes(target, unit, i, j, side, TILE) + product
-        store_symmetric(target, c, power_of_two(14 - growth - size), i, j, side, TILE)
-        if t == 0:
-            tl.store(stats + C_SIZE, (growth + size).to(tl.float32))
-    if (t == 0) & (not follows):
-        tl.store(stats + TOP, top)
-
-
-@triton.jit
-def _should_run(phase, repetition, top):
-    """Whether a matrix needs a repeated phase."""
+def _should_run(phase, repetition, also, top):
+    """Whether a matrix needs a phase, or what it also stores: F is needed if terms will be doubled."""
     p, _, _, _, error = initial_inverse(top)
     newton = (phase == NEWTON) | (phase == NEWTON_RESIDUAL)
     double = (phase == DOUBLE_LEFT) | (phase == DOUBLE)
-    factor = _factor(p, tl.where(double, repetition, 0))
-    return ((not newton) | (repetition < _newton_count(error))) & ((not double) | (factor * factor > TOLERANCE))
+    doublings = tl.where(double, repetition + tl.where(also, 1, 0), 0)
+    bound = _factor(p, doublings)
+    doubles = double | (also & (phase == TERMS_LEFT))
+    return ((not newton) | (repetition < _newton_count(error))) & ((not doubles) | (bound * bound > TOLERANCE))
+
+
+@triton.jit
+def _sandwich_sizes(slots, stats, n, has_R, phase, repetition, row, lower_tiles) -> tuple:
+    """The bound of V - 2 I, and an exponent of a bound of the norm of the matrix between both factors mu R.
+
+    In the phase that follows the moments of V the bound is computed, later it is known.
+    """
+    follows = (repetition == 1) & (has_R != 0)
+    top, size = tl.load(stats + TOP, follows, 1.0), 1 + 0 * row
+    if follows:
+        size = _norm_exponent(slots + C_SQUARES * row, lower_tiles)
+    elif phase == SANDWICH_RIGHT:
+        top = _top(slots, n, row, lower_tiles)
+    return top, size, follows
 
 
 @triton.jit(do_not_specialize=["n", "has_S", "has_R", "phase", "repetition"])
@@ -209,108 +174,136 @@ def gradient_product_kernel(
     GS, scratch, sums, stats, n, depth, has_S, has_R, phase, repetition,
     side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    """One phase for all matrices that need it."""
+    """One phase for all matrices that need it.
+
+    A program stores one tile: a product, and multiples of two matrices and of the identity. Some phases store two
+    matrices, by different programs: "also" those of the second one.
+    """
     tile_rows = side // TILE
     row, lower_tiles = tile_rows * tile_rows, tile_rows * (tile_rows + 1) // 2
     matrix, t = matrix_and_tile(tiles_of_phase(phase, repetition, tile_rows), phase % 2 == 0)
     slots, stats = sums + matrix * (SUM_ROWS * row), stats + matrix * STATS
-    left_phase = (phase == SANDWICH_LEFT) | (phase == TERMS_LEFT) | (phase == DOUBLE_LEFT)
-    # What follows all tiles of a left factor: the square of V or F, or all tiles with H.
-    is_second = left_phase & (t >= row)
-    squares = is_second & (phase != TERMS_LEFT)
-    t = tl.where(is_second, t - row, t)
-    lower = squares | (not left_phase)
-    i, j = tile_index(t, lower, tile_rows)
+    is_left = (phase == SANDWICH_LEFT) | (phase == TERMS_LEFT) | (phase == DOUBLE_LEFT)
+    is_H = (phase == TERMS_LEFT) & (t >= row) & (t < 2 * row)
+    also = t >= tl.where(phase == TERMS_LEFT, 2 * row, tl.where(is_left, row, lower_tiles))
+    t -= tl.where(also & (phase == TERMS_LEFT), 2 * row, tl.where(is_H | (also & is_left), row, 0))
+    t -= tl.where(also & (phase == START_INVERSE), lower_tiles, 0)
+    symmetric = also | (not is_left)
+    i, j = tile_index(t, symmetric, tile_rows)
 
     running = tl.load(stats + STATE) == RUNNING
     top = 1.0
     if running & (phase > SANDWICH_RIGHT):
         top = tl.load(stats + TOP)
-        running = _should_run(phase, repetition, top)
-    p, k0, k1, k2, error = initial_inverse(top)
-    inverse = _inverse_buffer(tl.where(phase <= NEWTON_RESIDUAL, repetition, _newton_count(error)))
-    doublings = tl.where((phase == DOUBLE_LEFT) | (phase == DOUBLE), repetition, 0)
-    factor, factor_bound = _factor_buffer(doublings), _factor(p, doublings + 1)
-    if squares & (phase == DOUBLE_LEFT):
-        running = running & (factor_bound * factor_bound > TOLERANCE)
+        running = _should_run(phase, repetition, also, top)
     if running:
+        p, k0, k1, k2, error = initial_inverse(top)
         norm_exponent = tl.load(stats + NORM).to(tl.int32)
         unit_V, unit_K = unit_of_V(norm_exponent), power_of_two(12 + floor_log2(2 + p))
-        size = tl.where(phase > START_INVERSE, tl.load(stats + C_SIZE), 0.0).to(tl.int32)
-        unit_KC, unit_X = power_of_two(14 - size + floor_log2(2 + p)), unit_of_X(size, p)
-        left = tl.where(phase == SANDWICH_LEFT, MU_R, tl.where(phase == START_INVERSE, V, inverse))
-        left = tl.where((phase == SANDWICH_RIGHT) | (phase == TERMS) | (phase == DOUBLE), T, left)
-        left = tl.where((phase == NEWTON_RESIDUAL) | (squares & (phase == SANDWICH_LEFT)), V, left)
-        left = tl.where(is_second & (phase == TERMS_LEFT), V, tl.where(phase == DOUBLE_LEFT, factor, left))
-        right = tl.where(left_phase, C, tl.where(phase == SANDWICH_RIGHT, MU_R, inverse))
-        right = tl.where(phase == START_INVERSE, Q, tl.where(phase == NEWTON, W, right))
-        right = tl.where(squares, left, tl.where(phase == DOUBLE, factor, right))
+        C_exponent = tl.load(stats + C_SIZE, phase > START_INVERSE, 0.0).to(tl.int32)
+        unit_KC, unit_X = power_of_two(14 - C_exponent + floor_log2(2 + p)), unit_of_X(C_exponent, p)
+        inverse = _inverse_buffer(tl.where(phase <= NEWTON_RESIDUAL, repetition, _newton_count(error)))
+        factor = _factor_buffer(repetition)
+
+        zero = 0.0 * top
+        of_product, of_first, of_second, of_identity, unit = zero + 1.0, zero, zero, zero, unit_X
+        left, right, target, first, second = T + 0 * row, inverse, C + 0 * row, C + 0 * row, V + 0 * row
+        extent, weighted = depth, row < 0
+        if phase == SANDWICH_LEFT:
+            if also:
+                left, right, target, first = V + 0 * row, V + 0 * row, Q + 0 * row, V + 0 * row
+                size = _norm_exponent(slots + V_SQUARES * row, lower_tiles)
+                of_product, of_first, unit = (1 / unit_V) * (1 / unit_V), 1 / unit_V, power_of_two(14 - 2 * size)
+                weighted = row > 0
+                if t == 0:
+                    tl.store(stats + V_SIZE, size.to(tl.float32))
+            else:
+                top, size, follows = _sandwich_sizes(slots, stats, n, has_R, phase, repetition, row, lower_tiles)
+                left, right, target = MU_R + 0 * row, C + 0 * row, T + 0 * row
+                unit_C = tl.where(follows, power_of_two(14 - _sandwich_exponent(top)), UNIT_G)
+                of_product, unit = (1 / unit_C) * (1 / unit_V), power_of_two(13 - norm_exponent - size)
+        elif phase == SANDWICH_RIGHT:
+            top, size, follows = _sandwich_sizes(slots, stats, n, has_R, phase, repetition, row, lower_tiles)
+            right = MU_R + 0 * row
+            growth = _sandwich_exponent(top)
+            of_product = power_of_two(norm_exponent + size - 13) * (1 / unit_V)
+            if repetition == 0:
+                # C = GS - R GR R
+                result, cotangent = tl.load(stats + RESULT_UNIT).to(tl.int32), tl.load(stats + COTANGENT_UNIT).to(tl.int32)
+                of_product *= -sandwich_factor(tl.load(stats + MU), cotangent - result)
+                unit = power_of_two(14 - growth)
+            else:
+                # C' = C + (mu R) C (mu R)
+                of_first = 1 / tl.where(follows, power_of_two(14 - growth), UNIT_G)
+                unit = power_of_two(14 - growth - size)
+                if t == 0:
+                    tl.store(stats + C_SIZE, (growth + size).to(tl.float32))
+            if (t == 0) & (not follows):
+                tl.store(stats + TOP, top)
+        elif phase == START_INVERSE:
+            left, right, first, second, target = V + 0 * row, Q + 0 * row, V + 0 * row, Q + 0 * row, tl.where(also, K, W)
+            unit_Q = power_of_two(14 - 2 * tl.load(stats + V_SIZE).to(tl.int32))
+            least = tl.where(also, -1.0, 2 + p)  # K itself, or I - (V + p) K
+            of_product = tl.where(also, 0.0, -k2 * (1 / unit_V) * (1 / unit_Q))
+            of_first = (-least * k1 - tl.where(also, 0.0, k0)) * (1 / unit_V)
+            of_second = (-least * k2 - tl.where(also, 0.0, k1)) * (1 / unit_Q)
+            of_identity = tl.where(also, 0.0, 1.0) - least * k0
+            unit = tl.where(also, unit_K, UNIT)
+            extent = tl.where(also, 0, depth)
+        elif phase == NEWTON:
+            left, right, first, target = inverse, W + 0 * row, inverse, _inverse_buffer(repetition + 1)
+            error = _newton_error(error, repetition)
+            gain = 2 / (2 - error * error)
+            of_product, of_first, unit = gain * (1 / UNIT) * (1 / unit_K), gain * (1 / unit_K), unit_K
+        elif phase == NEWTON_RESIDUAL:
+            left, first, target = V + 0 * row, inverse, W + 0 * row
+            of_product, of_first = -(1 / unit_V) * (1 / unit_K), -(2 + p) * (1 / unit_K)
+            of_identity, unit = zero + 1.0, zero + UNIT
+        elif phase == INVERSE_SQUARE:
+            # H = K - 2 p K^2
+            left, first, target = inverse, inverse, V + 0 * row
+            of_product, of_first, unit = -2 * p * (1 / unit_K) * (1 / unit_K), 1 / unit_K, unit_K
+        elif phase == TERMS_LEFT:
+            if also:
+                # F = I - 2 p (K + H)
+                first, target, extent = inverse, Q + 0 * row, 0 * depth
+                of_product, of_first, of_second = zero, -2 * p * (1 / unit_K), -2 * p * (1 / unit_K)
+                of_identity, unit = zero + 1.0, zero + UNIT
+            else:
+                left, right, target = tl.where(is_H, V, inverse), C + 0 * row, tl.where(is_H, HC, T)
+                of_product, unit = power_of_two(C_exponent - 14) * (1 / unit_K), unit_KC
+        elif phase == TERMS:
+            of_product, extent = (1 / unit_KC) * (1 / unit_K), 2 * depth
+        elif phase == DOUBLE_LEFT:
+            left, right, target = factor, tl.where(also, factor, C), tl.where(also, _factor_buffer(repetition + 1), T)
+            of_product = tl.where(also, (1 / UNIT) * (1 / UNIT), (1 / UNIT) * (1 / unit_X))
+            unit = tl.where(also, UNIT, unit_X)
+        else:
+            right = factor
+            of_product, of_first = (1 / UNIT) * (1 / unit_X), 1 / unit_X
+
         product = product_tile(
             buffer(scratch, matrix, left, side), buffer(scratch, matrix, right, side),
             buffer(scratch, matrix, HC, side), buffer(scratch, matrix, V, side),
-            i, j, depth, tl.where(phase == TERMS, 2 * depth, depth), side, TILE, DEPTH,
+            i, j, depth, extent, side, TILE, DEPTH,
         )  # fmt: skip
-        if phase == SANDWICH_LEFT:
-            if squares:
-                _store_square_of_V(
-                    product, slots, stats, scratch, n, matrix, t, i, j, row, lower_tiles, side, TILE
-                )  # fmt: skip
-            else:
-                unit, size = UNIT_G, 1
-                if repetition != 0:
-                    size = _norm_exponent(slots + C_SQUARES * row, lower_tiles)
-                    unit = power_of_two(14 - _sandwich_exponent(tl.load(stats + TOP)))
-                product *= (1 / unit) * (1 / unit_V)
-                store_planes(
-                    buffer(scratch, matrix, T, side), product, power_of_two(13 - norm_exponent - size), i, j, side, TILE
-                )  # fmt: skip
-        elif phase == SANDWICH_RIGHT:
-            _store_right_side(
-                product, GS, slots, stats, scratch, n, has_S, has_R, repetition,
-                matrix, t, i, j, row, lower_tiles, side, TILE,
-            )  # fmt: skip
-        elif phase == START_INVERSE:
-            unit_Q = power_of_two(14 - 2 * tl.load(stats + V_SIZE).to(tl.int32))
-            v = load_planes(buffer(scratch, matrix, V, side), unit_V, i, j, side, TILE)
-            q = load_planes(buffer(scratch, matrix, Q, side), unit_Q, i, j, side, TILE)
-            eye = identity(i, j, n, TILE)
-            k = k0 * eye + (k1 * v + k2 * q)
-            w = eye - (2 + p) * k - (k0 * v + k1 * q + k2 * (product * (1 / unit_V) * (1 / unit_Q)))
-            store_symmetric(buffer(scratch, matrix, K, side), k, unit_K, i, j, side, TILE)
-            store_symmetric(buffer(scratch, matrix, W, side), w, UNIT, i, j, side, TILE)
-        elif phase == NEWTON:
-            error = _newton_error(error, repetition)
-            k = load_planes(buffer(scratch, matrix, inverse, side), unit_K, i, j, side, TILE)
-            k = (2 / (2 - error * error)) * (k + product * ((1 / UNIT) * (1 / unit_K)))
-            store_symmetric(buffer(scratch, matrix, _inverse_buffer(repetition + 1), side), k, unit_K, i, j, side, TILE)
-        elif phase == NEWTON_RESIDUAL:
-            k = load_planes(buffer(scratch, matrix, inverse, side), unit_K, i, j, side, TILE)
-            w = identity(i, j, n, TILE) - (2 + p) * k - product * ((1 / unit_V) * (1 / unit_K))
-            store_symmetric(buffer(scratch, matrix, W, side), w, UNIT, i, j, side, TILE)
-        elif phase == INVERSE_SQUARE:
-            k = load_planes(buffer(scratch, matrix, inverse, side), unit_K, i, j, side, TILE)
-            product *= (1 / unit_K) * (1 / unit_K)
-            f = identity(i, j, n, TILE) - 4 * p * (k - p * product)
-            store_symmetric(buffer(scratch, matrix, V, side), k - 2 * p * product, unit_K, i, j, side, TILE)
-            store_symmetric(buffer(scratch, matrix, Q, side), f, UNIT, i, j, side, TILE)
-        elif phase == TERMS_LEFT:
-            product *= power_of_two(size - 14) * (1 / unit_K)
-            target = tl.where(is_second, HC, T)
-            store_planes(buffer(scratch, matrix, target, side), product, unit_KC, i, j, side, TILE)
-        elif phase == DOUBLE_LEFT:
-            if squares:
-                product *= 1 / (UNIT * UNIT)
-                target = _factor_buffer(repetition + 1)
-                store_symmetric(buffer(scratch, matrix, target, side), product, UNIT, i, j, side, TILE)
-            else:
-                product *= (1 / UNIT) * (1 / unit_X)
-                store_planes(buffer(scratch, matrix, T, side), product, unit_X, i, j, side, TILE)
-        else:
-            X = buffer(scratch, matrix, C, side)
-            if phase == TERMS:
-                x = product * ((1 / unit_KC) * (1 / unit_K))
-            else:
-                x = load_planes(X, unit_X, i, j, side, TILE) + product * ((1 / UNIT) * (1 / unit_X))
-            if i == j:
-                tl.store(slots + X_TRACES * row + i, total(x * identity(i, j, n, TILE)))
-            store_symmetric(X, x, unit_X, i, j, side, TILE)
+        product *= of_product
+        weight = tl.where(i == j, 1.0, 2.0)
+        eye = identity(i, j, n, TILE)
+        x = of_first * load_planes(buffer(scratch, matrix, first, side), of_first != 0, i, j, side, TILE)
+        if weighted:
+            tl.store(slots + V_TRACES * row + t, total(x * eye))
+            tl.store(slots + V_CUBES * row + t, weight * total(x * product))
+            tl.store(slots + V_FOURTHS * row + t, weight * total(product * product))
+            x *= 0
+        out = of_second * load_planes(buffer(scratch, matrix, second, side), of_second != 0, i, j, side, TILE)
+        out += x + product + of_identity * eye
+        if (phase == SANDWICH_RIGHT) & (repetition == 0):
+            if has_S != 0:
+                unit_exponent = tl.load(stats + RESULT_UNIT).to(tl.int32)
+                out += times_power_of_two(load_symmetric(GS + matrix * n * n, i, j, n, n, 1, TILE), -unit_exponent)
+            tl.store(slots + C_SQUARES * row + t, weight * total(out * out))
+        if ((phase == TERMS) | (phase == DOUBLE)) & (i == j):
+            tl.store(slots + X_TRACES * row + i, total(out * eye))
+        A = buffer(scratch, matrix, target, side)
+        store_tile(A, A, out, unit, i, j, symmetric, False, side, TILE)

@@ -36,7 +36,7 @@ def roots(A: Tensor, S: Tensor, R: Tensor, ridge: float, max_shift: float, key: 
             sequence.launch(roots_input.measure_kernel, len(a) * lower, (a, sums, n, *strides))
             sequence.launch(roots_input.scale_kernel, len(a) * lower, (a, scratch, sums, stats, n, *strides, ridge))
             arguments = (s, r, scratch, sums, stats, table, n, depth, max_shift)
-            programs = (lower, lower, every, every, every, 2 * lower)
+            programs = (lower, 2 * lower, every, every, every, 2 * lower)
             for step, phase in _ROOTS_PHASES:
                 kernel = roots_steps.roots_product_kernel
                 sequence.launch(kernel, len(a) * programs[phase], (*arguments, phase, step))
@@ -100,7 +100,9 @@ def _gradient_phases(has_R: bool) -> tuple[tuple[int, int], ...]:
 def _gradient_programs(phase: int, repetition: int, every: int, lower: int) -> int:
     """What ``gradient_steps.tiles_of_phase`` tells the programs."""
     if phase == gradient_steps.TERMS_LEFT.value:
-        return 2 * every
+        return 2 * every + lower
+    if phase == gradient_steps.START_INVERSE.value:
+        return 2 * lower
     if phase == gradient_steps.DOUBLE_LEFT.value:
         return every + lower
     if phase == gradient_steps.SANDWICH_LEFT.value:

@@ -18,7 +18,7 @@ from .tiles import (
     frobenius_norm,
     matrix_and_tile,
     relative_sum,
-    store_symmetric,
+    store_tile,
     store_tile_norm,
     sum_slots,
     tile_index,
@@ -93,7 +93,8 @@ def scale_kernel(
     exponent += lift
     x = load_symmetric(A + matrix * stride_batch, i, j, n, stride_row, stride_column, TILE)
     x = times_power_of_two(x, -exponent) + (added - centre) * identity(i, j, n, TILE)
-    store_symmetric(buffer(scratch, matrix, X, side), x, UNIT_X, i, j, side, TILE)
+    target = buffer(scratch, matrix, X, side)
+    store_tile(target, target, x, UNIT_X, i, j, True, False, side, TILE)
     if t == 0:
         stats += matrix * STATS
         state = tl.where(finite & (norm == 0), ZERO, tl.where(finite & (mean > 0), RUNNING, FAILED))

@@ -52,8 +52,7 @@ from .tiles import (
     load_planes,
     matrix_and_tile,
     product_tile,
-    store_planes,
-    store_symmetric,
+    store_tile,
     sum_slots,
     tile_index,
 )
@@ -92,8 +91,8 @@ MAX_HOLDS = tl.constexpr(3)
 def tiles_of_phase(phase, tile_rows):
     """The programs of a phase per matrix."""
     lower = tile_rows * (tile_rows + 1) // 2
-    symmetric = (phase == SQUARE_INPUT) | (phase == FIRST_STEP)
-    return tl.where(phase == UPDATE, 2 * lower, tl.where(symmetric, lower, tile_rows * tile_rows))
+    both = (phase == FIRST_STEP) | (phase == UPDATE)
+    return tl.where(both, 2 * lower, tl.where(phase == SQUARE_INPUT, lower, tile_rows * tile_rows))
 
 
 @triton.jit
@@ -102,11 +101,10 @@ def _power_above(x):
 
 
 @triton.jit
-def _first_step(product, scratch, slots, stats, table, n, matrix, t, i, j, row, lower_tiles, side, TILE: tl.constexpr):
-    """Y and Z as polynomials of X = A less its centre, given a tile of X^3; theta from the moments of X."""
+def _first_coefficients(slots, stats, table, n, row, lower_tiles) -> tuple:
+    """Those of Z as a polynomial of X = A less its centre; the centre relative to theta, theta, and the gain of Z at
+    zero; whether A seems well-conditioned. From the moments of X."""
     centre, mean = tl.load(stats + CENTRE), tl.load(stats + MEAN)
-    x = load_planes(buffer(scratch, matrix, X, side), UNIT_X, i, j, side, TILE)
-    square = load_planes(buffer(scratch, matrix, SQUARE, side), UNIT_X, i, j, side, TILE)
     x2, x3 = sum_slots(slots, lower_tiles) / n, sum_slots(slots + row, lower_tiles) / n
     x4 = sum_slots(slots + 2 * row, lower_tiles) / n
     x1 = mean - centre
@@ -119,14 +117,7 @@ def _first_step(product, scratch, slots, stats, table, n, matrix, t, i, j, row, 
     inverse = 1 / theta
     relative = centre * inverse
     z0, z1, z2 = c0 + relative * (c1 + relative * c2), (c1 + 2 * relative * c2) * inverse, c2 * inverse * inverse
-    z = z0 * identity(i, j, n, TILE) + (z1 * x + z2 * square)
-    y = relative * z + inverse * (z0 * x + z1 * square + z2 * product)
-    store_symmetric(buffer(scratch, matrix, 0, side), y, UNIT, i, j, side, TILE)
-    store_symmetric(buffer(scratch, matrix, 1, side), z / _power_above(c0), UNIT, i, j, side, TILE)
-    if t == 0:
-        tl.store(stats + THETA, theta)
-        tl.store(stats + SEEMS_EASY, tl.where(easy, 1.0, 0.0))
-        _store_progress(stats + PROGRESS, tl.load(stats + STATE), 0.0, c0, 0.0, 0.0, -1.0, c0)
+    return z0, z1, z2, relative, theta, c0, easy
 
 
 @triton.jit
@@ -175,18 +166,9 @@ def _shift_for(progress, max_shift) -> tuple:
 
 
 @triton.jit
-def _shift_back(progress, scratch, max_shift, matrix, i, j, side, TILE: tl.constexpr):
-    """Y + shift Z and Z of the step before, in place of Y and Z."""
-    shift, factor, gain, possible = _shift_for(progress, max_shift)
-    if possible:
-        pair = 2 * tl.load(progress + PAIR).to(tl.int32)
-        zeta = _power_above(gain)
-        y = load_planes(buffer(scratch, matrix, 2 - pair, side), UNIT, i, j, side, TILE)
-        z = load_planes(buffer(scratch, matrix, 3 - pair, side), UNIT, i, j, side, TILE)
-        y = factor * (y + shift * zeta * z)
-        z *= factor * zeta / _power_above(factor * gain)
-        store_planes(buffer(scratch, matrix, pair, side), y, UNIT, i, j, side, TILE)
-        store_planes(buffer(scratch, matrix, pair + 1, side), z, UNIT, i, j, side, TILE)
+def _growth(c):
+    """What a step multiplies an eigenvalue of zero of Z by."""
+    return 1 + tl.load(c) + tl.load(c + 1) + tl.load(c + 2) * (1 + FOURTH_POWER)
 
 
 @triton.jit
@@ -199,20 +181,16 @@ def _correction(c, mean) -> tuple:
 
 
 @triton.jit
-def _store_next_progress(
-    progress, target, kind, is_last, blown, fourth, max_shift, c
-):  # fmt: skip
+def _store_next_progress(progress, target, kind, is_last, blown, fourth, max_shift, table):
     pair, gain = tl.load(progress + PAIR), tl.load(progress + ZERO_GAIN)
     if blown:
         shift, factor, gain_before, possible = _shift_for(progress, max_shift)
         status = tl.where(possible, RUNNING, FAILED)
         _store_progress(target, status, pair, factor * gain_before, shift, 0.0, -1.0, gain)
     else:
-        d3 = tl.load(c + 2)
-        grown = gain * (1 + tl.load(c) + tl.load(c + 1) + d3 * (1 + FOURTH_POWER))
         holds = tl.load(progress + HOLDS) + tl.where(kind == HOLD_STEP, 1.0, 0.0)
-        status = tl.where(is_last, DONE, RUNNING)
-        _store_progress(target, status, 1 - pair, grown, tl.load(progress + SHIFT), holds, fourth, gain)
+        status, shift = tl.where(is_last, DONE, RUNNING), tl.load(progress + SHIFT)
+        _store_progress(target, status, 1 - pair, gain * _growth(table + 3 * kind), shift, holds, fourth, gain)
 
 
 @triton.jit(do_not_specialize=["n", "phase", "step"])
@@ -220,97 +198,128 @@ def roots_product_kernel(
     S, R, scratch, sums, stats, table, n, depth, max_shift, phase, step,
     side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    """One phase, of one step, for all matrices that are still running."""
+    """One phase, of one step, for all matrices that are still running.
+
+    A program stores one tile: a product, and multiples of two matrices and of the identity. Where Y is stored or its
+    next value, so is Z, by other programs.
+    """
     tile_rows = side // TILE
     row, lower_tiles = tile_rows * tile_rows, tile_rows * (tile_rows + 1) // 2
     matrix, t = matrix_and_tile(tiles_of_phase(phase, tile_rows), phase % 2 == 0)
     slots, stats = sums + matrix * (SUM_ROWS * row), stats + matrix * STATS
     progress = stats + PROGRESS + PROGRESS_SIZE * (step % 2)
+    next_progress = stats + PROGRESS + PROGRESS_SIZE * (1 - step % 2)
     symmetric = (phase < RESIDUAL) | (phase == UPDATE)
-    updates_Z = (phase == UPDATE) & (t >= lower_tiles)
-    i, j = tile_index(tl.where(updates_Z, t - lower_tiles, t), symmetric, tile_rows)
+    is_Z = symmetric & (t >= lower_tiles)
+    i, j = tile_index(tl.where(is_Z, t - lower_tiles, t), symmetric, tile_rows)
 
-    # The first phases come before the first progress, which is stored by the second one.
-    status = tl.load(tl.where(phase < RESIDUAL, stats + STATE, progress + STATUS))
-    kind, is_last, blown, fourth, mean = LIFT_STEP + 0 * step, step < 0, step < 0, 0.0 * max_shift, 0.0 * max_shift
-    if (status == RUNNING) & ((phase == CORRECTION) | (phase == UPDATE)):
+    # The first phases come before the first progress, which the second one stores.
+    begins = phase < RESIDUAL
+    status = tl.load(tl.where(begins, stats + STATE, progress + STATUS))
+    running, blown, is_last = status == RUNNING, step < 0, step < 0
+    kind, fourth, mean = LIFT_STEP + 0 * step, 0.0 * max_shift, 0.0 * max_shift
+    if running & (phase >= CORRECTION):
         kind, is_last, blown, fourth, mean = _next_step(progress, slots, stats, n, step, row, tile_rows)
-    if (status != RUNNING) | blown:
-        if (status == RUNNING) & (phase == CORRECTION):
-            _shift_back(progress, scratch, max_shift, matrix, i, j, side, TILE)
-        target = stats + PROGRESS + PROGRESS_SIZE * (1 - step % 2)
-        if (t == 0) & (phase == UPDATE):
-            if status == RUNNING:
-                _store_next_progress(progress, target, kind, is_last, blown, fourth, max_shift, table)
+    if t == 0:
+        if phase == UPDATE:
+            if running:
+                _store_next_progress(progress, next_progress, kind, is_last, blown, fourth, max_shift, table)
             else:
-                tl.store(target + STATUS, status)
-                tl.store(target + SHIFT, tl.load(progress + SHIFT))
-        if (t == 0) & (phase == FIRST_STEP):
+                tl.store(next_progress + STATUS, status)
+                tl.store(next_progress + SHIFT, tl.load(progress + SHIFT))
+        elif (phase == FIRST_STEP) & (not running):
             _store_progress(stats + PROGRESS, status, 0.0, 1.0, 0.0, 0.0, -1.0, 1.0)
-    else:
-        pair = 2 * tl.load(progress + PAIR).to(tl.int32)
-        Y = tl.where(phase < RESIDUAL, 0, pair)
-        left = tl.where(phase < RESIDUAL, X, tl.where(phase == RESIDUAL, Y + 1, tl.where(phase == UPDATE, Y, phase + 1)))
-        right = tl.where(phase < RESIDUAL, X + phase, tl.where(phase == RESIDUAL, Y, tl.where(phase == UPDATE, D, phase + 1)))
-        left = tl.where(updates_Z, D, left)
-        right = tl.where(updates_Z, Y + 1, right)
-        # Off the diagonal both Y D and its transpose are computed: D is not symmetric.
-        left_2 = tl.where(updates_Z, Y + 1, D_TRANSPOSED)
-        right_2 = tl.where(updates_Z, D_TRANSPOSED, Y)
-        both = (phase == UPDATE) & (i != j)
+
+    is_shifted = blown & (phase == UPDATE)
+    if running & ((not blown) | is_shifted):
+        Z = tl.where(is_Z, 1, 0)
+        pair = 2 * tl.load(progress + PAIR, phase > FIRST_STEP, 0.0).to(tl.int32)
+        left, right, left_2, right_2 = pair + Z, D + 0 * pair, D_TRANSPOSED + 0 * pair, pair + Z
+        target, transposed = 2 - pair + Z, 2 - pair + Z
+        first, second, extent = pair + Z, 0 * pair, depth
+        zero = 0.0 * max_shift
+        of_product, of_first, of_second, of_identity = zero + 1 / (UNIT * UNIT), zero, zero, zero
+        unit = zero + UNIT
+        if begins:
+            left, right, target, first, second = X + 0 * pair, X + phase, SQUARE + 0 * pair, X + 0 * pair, SQUARE + 0 * pair
+            transposed = target
+            of_product = zero + 1 / (UNIT_X * UNIT_X)
+            if phase == FIRST_STEP:
+                z0, z1, z2, relative, theta, gain, easy = _first_coefficients(slots, stats, table, n, row, lower_tiles)
+                scale = tl.where(is_Z, 1 / _power_above(gain), relative)
+                of_Y = tl.where(is_Z, 0.0, 1 / theta)
+                of_identity = scale * z0
+                of_first = (scale * z1 + of_Y * z0) / UNIT_X
+                of_second = (scale * z2 + of_Y * z1) / UNIT_X
+                of_product *= of_Y * z2
+                extent = tl.where(is_Z, 0, depth)
+                target, transposed = Z, Z
+                if t == 0:
+                    tl.store(stats + THETA, theta)
+                    tl.store(stats + SEEMS_EASY, tl.where(easy, 1.0, 0.0))
+                    _store_progress(stats + PROGRESS, status, 0.0, gain, 0.0, 0.0, -1.0, gain)
+            else:
+                of_first = zero + 1 / UNIT_X
+                unit = zero + UNIT_X
+        elif phase == RESIDUAL:
+            left, right, target, transposed = pair + 1, pair, E + 0 * pair, E + 0 * pair
+            of_product *= -_power_above(tl.load(progress + ZERO_GAIN))
+            of_identity = zero + 1.0
+        elif phase == RESIDUAL_SQUARE:
+            left, right, first, target, transposed = E + 0 * pair, E + 0 * pair, E + 0 * pair, U + 0 * pair, U + 0 * pair
+            of_first = zero + LINEAR / UNIT
+        elif phase == CORRECTION:
+            left, right, first, second = U + 0 * pair, U + 0 * pair, E + 0 * pair, U + 0 * pair
+            target, transposed = D + 0 * pair, D_TRANSPOSED + 0 * pair
+            of_first, of_second, of_square, identity_part = _correction(table + 3 * kind, mean)
+            of_first, of_second = of_first / UNIT, of_second / UNIT
+            of_product *= of_square
+            of_identity = -identity_part
+        elif blown:
+            # Y + shift Z and Z of the step before, in place of Y and Z.
+            shift, factor, gain, possible = _shift_for(progress, max_shift)
+            first, second = 2 - pair + Z, 3 - pair
+            target, transposed, extent = pair + Z, pair + Z, 0 * depth
+            zeta = _power_above(gain)
+            of_first = factor * tl.where(is_Z, zeta / _power_above(factor * gain), 1.0) / UNIT
+            of_second = tl.where(is_Z, 0.0, factor * shift * zeta / UNIT)
+        else:
+            # Off the diagonal both Y D and its transpose are computed, or D Z: D is not symmetric.
+            left, right = tl.where(is_Z, D, pair), tl.where(is_Z, pair + 1, D)
+            left_2, right_2 = tl.where(is_Z, pair + 1, D_TRANSPOSED), tl.where(is_Z, D_TRANSPOSED, pair)
+            extent = tl.where(i == j, depth, 2 * depth)
+            _, _, _, identity_part = _correction(table + 3 * kind, mean)
+            gain = tl.load(progress + ZERO_GAIN)
+            zeta, next_zeta = _power_above(gain), _power_above(gain * _growth(table + 3 * kind))
+            scale = tl.where(is_Z, zeta / next_zeta, 1.0)
+            if is_last:
+                scale = root_scale(stats, not is_Z) * tl.where(is_Z, zeta, 1.0)
+            of_first = (1 + identity_part) * scale / UNIT
+            of_product *= tl.where(i == j, 1.0, 0.5) * scale
+
         product = product_tile(
             buffer(scratch, matrix, left, side), buffer(scratch, matrix, right, side),
             buffer(scratch, matrix, left_2, side), buffer(scratch, matrix, right_2, side),
-            i, j, depth, tl.where(both, 2 * depth, depth), side, TILE, DEPTH,
+            i, j, depth, extent, side, TILE, DEPTH,
         )  # fmt: skip
-        if phase < RESIDUAL:
-            product *= 1 / (UNIT_X * UNIT_X)
-            if phase == SQUARE_INPUT:
-                x = load_planes(buffer(scratch, matrix, X, side), UNIT_X, i, j, side, TILE)
-                weight = tl.where(i == j, 1.0, 2.0)
-                tl.store(slots + t, weight * total(x * x))
-                tl.store(slots + row + t, weight * total(x * product))
-                tl.store(slots + 2 * row + t, weight * total(product * product))
-                store_symmetric(buffer(scratch, matrix, SQUARE, side), product, UNIT_X, i, j, side, TILE)
-            else:
-                _first_step(
-                    product, scratch, slots, stats, table, n, matrix, t, i, j, row, lower_tiles, side, TILE
-                )  # fmt: skip
+        product *= of_product
+        weight = tl.where(symmetric & (i != j), 2.0, 1.0)
+        if (phase == SQUARE_INPUT) | (phase == RESIDUAL_SQUARE):
+            tl.store(slots + 2 * row + t, weight * total(product * product))
+        eye = identity(i, j, n, TILE)
+        x = of_first * load_planes(buffer(scratch, matrix, first, side), of_first != 0, i, j, side, TILE)
+        if phase == SQUARE_INPUT:
+            tl.store(slots + t, weight * total(x * x))
+            tl.store(slots + row + t, weight * total(product * x))
+            x *= 0
+        out = of_second * load_planes(buffer(scratch, matrix, second, side), of_second != 0, i, j, side, TILE)
+        out += x + product + of_identity * eye
+        if phase == RESIDUAL:
+            tl.store(slots + t, total(out * out))
+            if i == j:
+                tl.store(slots + row + i, total(out * eye))
+        if is_last & (phase == UPDATE):
+            store_result(tl.where(is_Z, R, S) + matrix * n * n, out, i, j, n, TILE)
         else:
-            product *= 1 / (UNIT * UNIT)
-            if phase == RESIDUAL:
-                eye = identity(i, j, n, TILE)
-                e = eye - _power_above(tl.load(progress + ZERO_GAIN)) * product
-                tl.store(slots + t, total(e * e))
-                if i == j:
-                    tl.store(slots + row + i, total(e * eye))
-                store_planes(buffer(scratch, matrix, E, side), e, UNIT, i, j, side, TILE)
-            elif phase == RESIDUAL_SQUARE:
-                tl.store(slots + 2 * row + t, total(product * product))
-                u = product + LINEAR * load_planes(buffer(scratch, matrix, E, side), UNIT, i, j, side, TILE)
-                store_planes(buffer(scratch, matrix, U, side), u, UNIT, i, j, side, TILE)
-            else:
-                c = table + 3 * kind
-                of_E, of_U, of_square, identity_part = _correction(c, mean)
-                if phase == CORRECTION:
-                    d = of_E * load_planes(buffer(scratch, matrix, E, side), UNIT, i, j, side, TILE)
-                    d += of_U * load_planes(buffer(scratch, matrix, U, side), UNIT, i, j, side, TILE)
-                    d += of_square * product - identity_part * identity(i, j, n, TILE)
-                    store_planes(buffer(scratch, matrix, D, side), d, UNIT, i, j, side, TILE)
-                    store_planes(buffer(scratch, matrix, D_TRANSPOSED, side), tl.trans(d), UNIT, j, i, side, TILE)
-                else:
-                    old = tl.where(updates_Z, Y + 1, Y)
-                    x = load_planes(buffer(scratch, matrix, old, side), UNIT, i, j, side, TILE)
-                    x = (1 + identity_part) * x + tl.where(both, 0.5, 1.0) * product
-                    gain = tl.load(progress + ZERO_GAIN)
-                    grown = gain * (1 + tl.load(c) + tl.load(c + 1) + tl.load(c + 2) * (1 + FOURTH_POWER))
-                    if is_last:
-                        scale = root_scale(stats, t < lower_tiles) * tl.where(updates_Z, _power_above(gain), 1.0)
-                        store_result(tl.where(updates_Z, R, S) + matrix * n * n, scale * x, i, j, n, TILE)
-                    else:
-                        x *= tl.where(updates_Z, _power_above(gain) / _power_above(grown), 1.0)
-                        new = 2 - pair + tl.where(updates_Z, 1, 0)
-                        store_symmetric(buffer(scratch, matrix, new, side), x, UNIT, i, j, side, TILE)
-                    if t == 0:
-                        target = stats + PROGRESS + PROGRESS_SIZE * (1 - step % 2)
-                        _store_next_progress(progress, target, kind, is_last, blown, fourth, max_shift, c)
+            A, mirror = buffer(scratch, matrix, target, side), buffer(scratch, matrix, transposed, side)
+            store_tile(A, mirror, out, unit, i, j, symmetric, phase == CORRECTION, side, TILE)

@@ -53,15 +53,17 @@ def buffer(scratch, matrix, number, side):
 
 
 @triton.jit
-def load_planes(A, unit, i, j, side, TILE: tl.constexpr):
+def load_planes(A, condition, i, j, side, TILE: tl.constexpr):
+    """A tile times its unit; zero, without reading, unless the condition holds."""
     row, column = rows_and_columns(i, j, TILE)
     high = A + row * side + column
-    return (tl.load(high).to(tl.float32) + tl.load(high + side * side).to(tl.float32)) * (1 / unit)
+    x = tl.load(high, condition, 0.0).to(tl.float32)
+    return x + tl.load(high + side * side, condition, 0.0).to(tl.float32)
 
 
 @triton.jit
-def store_planes(A, x, unit, i, j, side, TILE: tl.constexpr):
-    high, low = split_fp16(x * unit)
+def _store_planes(A, x, i, j, side, TILE: tl.constexpr):
+    high, low = split_fp16(x)
     row, column = rows_and_columns(i, j, TILE)
     offset = row * side + column
     tl.store(A + offset, high)
@@ -69,13 +71,14 @@ def store_planes(A, x, unit, i, j, side, TILE: tl.constexpr):
 
 
 @triton.jit
-def store_symmetric(A, x, unit, i, j, side, TILE: tl.constexpr):
-    """A tile of a symmetric matrix, and its mirror image."""
-    if i == j:
-        x = 0.5 * x + 0.5 * tl.trans(x)
-    else:
-        store_planes(A, tl.trans(x), unit, j, i, side, TILE)
-    store_planes(A, x, unit, i, j, side, TILE)
+def store_tile(A, transposed, x, unit, i, j, symmetric, has_transpose, side, TILE: tl.constexpr):
+    """A tile; and its mirror image if the matrix is symmetric, or if its transpose is stored as well."""
+    mirrored = tl.trans(x)
+    if symmetric & (i == j):
+        x = 0.5 * x + 0.5 * mirrored
+    _store_planes(A, x * unit, i, j, side, TILE)
+    if (symmetric & (i != j)) | has_transpose:
+        _store_planes(transposed, mirrored * unit, j, i, side, TILE)
 
 
 @triton.jit

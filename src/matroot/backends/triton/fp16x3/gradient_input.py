@@ -19,7 +19,9 @@ from .tiles import (
     buffer,
     frobenius_norm,
     load_planes,
+    lower_count,
     matrix_and_tile,
+    row_of_slots,
     store_tile,
     store_tile_norm,
     sum_slots,
@@ -62,33 +64,26 @@ def unit_of_X(size_exponent, p):
     return power_of_two(14 - size_exponent + floor_log2(p) + 2)
 
 
-@triton.jit
-def _store(A, x, unit, i, j, side, TILE: tl.constexpr):
-    store_tile(A, A, x, unit, i, j, True, False, side, TILE)
-
-
-@triton.jit(do_not_specialize=["n", "has_S", "has_R"])
-def norms_kernel(S, R, GS, GR, sums, n, has_S, has_R, side, TILE: tl.constexpr):
-    tile_rows = side // TILE
-    row = tile_rows * tile_rows
-    matrix, t = matrix_and_tile(tile_rows * (tile_rows + 1) // 2, False)
+@triton.jit(do_not_specialize=["n"])
+def norms_kernel(S, R, GS, GR, sums, n, side, TILE: tl.constexpr):
+    """The terms of the norms: one program per tile of each of the four matrices."""
+    tile_rows, lower_tiles, row = side // TILE, lower_count(side, TILE), row_of_slots(side)
+    matrix, t = matrix_and_tile(4 * lower_tiles, False)
+    which, t = t // lower_tiles, t % lower_tiles
     i, j = tile_index(t, True, tile_rows)
-    offset, weight = matrix * n * n, tl.where(i == j, 1.0, 2.0)
-    slots = sums + matrix * (SUM_ROWS * row)
-    store_tile_norm(slots, t, row, load_symmetric(S + offset, i, j, n, n, 1, TILE), weight)
-    store_tile_norm(slots + 2 * row, t, row, load_symmetric(R + offset, i, j, n, n, 1, TILE), weight)
-    if has_S != 0:
-        store_tile_norm(slots + 4 * row, t, row, load_symmetric(GS + offset, i, j, n, n, 1, TILE), weight)
-    if has_R != 0:
-        store_tile_norm(slots + 6 * row, t, row, load_symmetric(GR + offset, i, j, n, n, 1, TILE), weight)
+    source = tl.where(which == 0, S, tl.where(which == 1, R, tl.where(which == 2, GS, GR)))
+    x = load_symmetric(source + matrix * n * n, i, j, n, n, 1, TILE)
+    slots = sums + matrix * (SUM_ROWS * row) + 2 * which * row
+    store_tile_norm(slots, t, row, x, tl.where(i == j, 1.0, 2.0))
 
 
 @triton.jit(do_not_specialize=["n", "has_S", "has_R"])
 def precondition_kernel(S, R, GS, GR, scratch, sums, stats, n, has_S, has_R, side, TILE: tl.constexpr):
-    """V - 2 I, mu R, and the cotangent of the inverse root, or else of the root, in its unit."""
-    tile_rows = side // TILE
-    row, lower_tiles = tile_rows * tile_rows, tile_rows * (tile_rows + 1) // 2
-    matrix, t = matrix_and_tile(lower_tiles, True)
+    """V - 2 I, mu R, and the cotangent of the inverse root, or else of the root, in its unit: one program per tile of
+    each."""
+    tile_rows, lower_tiles, row = side // TILE, lower_count(side, TILE), row_of_slots(side)
+    matrix, t = matrix_and_tile(3 * lower_tiles, True)
+    which, t = t // lower_tiles, t % lower_tiles
     i, j = tile_index(t, True, tile_rows)
     offset = matrix * n * n
     slots = sums + matrix * (SUM_ROWS * row)
@@ -100,23 +95,25 @@ def precondition_kernel(S, R, GS, GR, scratch, sums, stats, n, has_S, has_R, sid
     usable = (norm > 0) & (exponent < 128) & (inverse_exponent < 128) & (mu > 0) & (mu < float("inf"))
     first, first_exponent = frobenius_norm(slots + tl.where(has_R != 0, 6, 4) * row, row, lower_tiles)
     cotangent_unit = floor_log2(first) + first_exponent
-    result_unit = cotangent_unit
-    if has_R != 0:
-        result_unit = sandwich_unit(mu, cotangent_unit)
-        if has_S != 0:
-            other, other_exponent = frobenius_norm(slots + 4 * row, row, lower_tiles)
-            result_unit = tl.maximum(result_unit, floor_log2(other) + other_exponent)
     if usable:
-        r = mu * load_symmetric(R + offset, i, j, n, n, 1, TILE)
-        v = (1 / mu) * load_symmetric(S + offset, i, j, n, n, 1, TILE) + r - 2 * identity(i, j, n, TILE)
-        c = load_symmetric(tl.where(has_R != 0, GR, GS) + offset, i, j, n, n, 1, TILE)
-        unit = unit_of_V(norm_exponent)
-        _store(buffer(scratch, matrix, V, side), v, unit, i, j, side, TILE)
-        _store(buffer(scratch, matrix, MU_R, side), r, unit, i, j, side, TILE)
-        c = times_power_of_two(c, -cotangent_unit)
-        _store(buffer(scratch, matrix, C, side), c, UNIT_G, i, j, side, TILE)
-        tl.store(slots + V_SQUARES * row + t, tl.where(i == j, 1.0, 2.0) * total(v * v))
-    if t == 0:
+        # mu R, to which V adds S/mu; a cotangent takes the place of S.
+        source = tl.where(which == V, S, tl.where(has_R != 0, GR, GS))
+        x = load_symmetric(source + offset, i, j, tl.where(which == MU_R, 0, n), n, 1, TILE)
+        x = times_power_of_two(x, tl.where(which == C, -cotangent_unit, 0)) * tl.where(which == V, 1 / mu, 1.0)
+        x += mu * load_symmetric(R + offset, i, j, tl.where(which == C, 0, n), n, 1, TILE)
+        if which == V:
+            x -= 2 * identity(i, j, n, TILE)
+            tl.store(slots + V_SQUARES * row + t, tl.where(i == j, 1.0, 2.0) * total(x * x))
+        target = buffer(scratch, matrix, which, side)
+        unit = tl.where(which == C, UNIT_G, unit_of_V(norm_exponent))
+        store_tile(target, target, x, unit, i, j, True, False, side, TILE)
+    if (t == 0) & (which == V):
+        result_unit = cotangent_unit
+        if has_R != 0:
+            result_unit = sandwich_unit(mu, cotangent_unit)
+            if has_S != 0:
+                other, other_exponent = frobenius_norm(slots + 4 * row, row, lower_tiles)
+                result_unit = tl.maximum(result_unit, floor_log2(other) + other_exponent)
         stats += matrix * STATS
         tl.store(stats + STATE, tl.where(usable, RUNNING, tl.where(norm == 0, ZERO, FAILED)))
         tl.store(stats + MU, mu)
@@ -125,12 +122,14 @@ def precondition_kernel(S, R, GS, GR, scratch, sums, stats, n, has_S, has_R, sid
         tl.store(stats + NORM, norm_exponent.to(tl.float32))
 
 
-@triton.jit(do_not_specialize=["n"])
-def store_gradient_kernel(out, scratch, sums, stats, n, ridge, side, TILE: tl.constexpr):
-    """The gradient with the ridge's share: zero where the root is, NaN where that is not finite."""
-    tile_rows = side // TILE
-    row = tile_rows * tile_rows
-    matrix, t = matrix_and_tile(tile_rows * (tile_rows + 1) // 2, False)
+@triton.jit(do_not_specialize=["n", "product_rows"])
+def store_gradient_kernel(out, scratch, sums, stats, n, ridge, product_rows, side, TILE: tl.constexpr):
+    """The gradient with the ridge's share: zero where the root is, NaN where that is not finite.
+
+    ``product_rows`` is the number of slots of its trace.
+    """
+    tile_rows, row = side // TILE, row_of_slots(side)
+    matrix, t = matrix_and_tile(lower_count(side, TILE), False)
     i, j = tile_index(t, True, tile_rows)
     stats += matrix * STATS
     state = tl.load(stats + STATE)
@@ -139,7 +138,7 @@ def store_gradient_kernel(out, scratch, sums, stats, n, ridge, side, TILE: tl.co
         size = tl.load(stats + C_SIZE).to(tl.int32)
         x = load_planes(buffer(scratch, matrix, C, side), True, i, j, side, TILE) * (1 / unit_of_X(size, p))
         if ridge != 0:
-            trace = sum_slots(sums + matrix * (SUM_ROWS * row) + X_TRACES * row, tile_rows)
+            trace = sum_slots(sums + matrix * (SUM_ROWS * row) + X_TRACES * row, product_rows)
             x += (ridge / n) * trace * identity(i, j, n, TILE)
         x = times_power_of_two((2 * p / tl.load(stats + MU)) * x, tl.load(stats + RESULT_UNIT).to(tl.int32))
     else:

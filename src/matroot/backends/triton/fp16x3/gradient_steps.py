@@ -41,10 +41,13 @@ from .gradient_input import (
 )
 from .roots_input import RUNNING
 from .tiles import (
+    SMALL_TILE,
     buffer,
     load_planes,
+    lower_count,
     matrix_and_tile,
     product_tile,
+    row_of_slots,
     store_tile,
     sum_slots,
     tile_index,
@@ -129,9 +132,9 @@ def _norm_exponent(slots, count):
 
 
 @triton.jit
-def _top(slots, n, row, lower_tiles):
+def _top(slots, n, row, lower_tiles, small_tiles):
     """Bound of the largest eigenvalue of V - 2 I, from its moments."""
-    m1, m2 = sum_slots(slots + V_TRACES * row, lower_tiles) / n, sum_slots(slots + V_SQUARES * row, lower_tiles) / n
+    m1, m2 = sum_slots(slots + V_TRACES * row, lower_tiles) / n, sum_slots(slots + V_SQUARES * row, small_tiles) / n
     m3, m4 = sum_slots(slots + V_CUBES * row, lower_tiles) / n, sum_slots(slots + V_FOURTHS * row, lower_tiles) / n
     return tl.maximum(1.001 * centred_eigenvalue_bound(m1, m2, m3, m4, n), 0.01)
 
@@ -155,7 +158,7 @@ def _should_run(phase, repetition, also, top):
 
 
 @triton.jit
-def _sandwich_sizes(slots, stats, n, has_R, phase, repetition, row, lower_tiles) -> tuple:
+def _sandwich_sizes(slots, stats, n, has_R, phase, repetition, row, lower_tiles, small_tiles) -> tuple:
     """The bound of V - 2 I, and an exponent of a bound of the norm of the matrix between both factors mu R.
 
     In the phase that follows the moments of V the bound is computed, later it is known.
@@ -165,7 +168,7 @@ def _sandwich_sizes(slots, stats, n, has_R, phase, repetition, row, lower_tiles)
     if follows:
         size = _norm_exponent(slots + C_SQUARES * row, lower_tiles)
     elif phase == SANDWICH_RIGHT:
-        top = _top(slots, n, row, lower_tiles)
+        top = _top(slots, n, row, lower_tiles, small_tiles)
     return top, size, follows
 
 
@@ -180,13 +183,13 @@ def gradient_product_kernel(
     matrices, by different programs: "also" those of the second one.
     """
     tile_rows = side // TILE
-    row, lower_tiles = tile_rows * tile_rows, tile_rows * (tile_rows + 1) // 2
+    every, row, lower_tiles = tile_rows * tile_rows, row_of_slots(side), lower_count(side, TILE)
     matrix, t = matrix_and_tile(tiles_of_phase(phase, repetition, tile_rows), phase % 2 == 0)
     slots, stats = sums + matrix * (SUM_ROWS * row), stats + matrix * STATS
     is_left = (phase == SANDWICH_LEFT) | (phase == TERMS_LEFT) | (phase == DOUBLE_LEFT)
-    is_H = (phase == TERMS_LEFT) & (t >= row) & (t < 2 * row)
-    also = t >= tl.where(phase == TERMS_LEFT, 2 * row, tl.where(is_left, row, lower_tiles))
-    t -= tl.where(also & (phase == TERMS_LEFT), 2 * row, tl.where(is_H | (also & is_left), row, 0))
+    is_H = (phase == TERMS_LEFT) & (t >= every) & (t < 2 * every)
+    also = t >= tl.where(phase == TERMS_LEFT, 2 * every, tl.where(is_left, every, lower_tiles))
+    t -= tl.where(also & (phase == TERMS_LEFT), 2 * every, tl.where(is_H | (also & is_left), every, 0))
     t -= tl.where(also & (phase == START_INVERSE), lower_tiles, 0)
     symmetric = also | (not is_left)
     i, j = tile_index(t, symmetric, tile_rows)
@@ -209,21 +212,24 @@ def gradient_product_kernel(
         of_product, of_first, of_second, of_identity, unit = zero + 1.0, zero, zero, zero, unit_X
         left, right, target, first, second = T + 0 * row, inverse, C + 0 * row, C + 0 * row, V + 0 * row
         extent, weighted = depth, row < 0
+        small_tiles = lower_count(side, SMALL_TILE)
         if phase == SANDWICH_LEFT:
             if also:
                 left, right, target, first = V + 0 * row, V + 0 * row, Q + 0 * row, V + 0 * row
-                size = _norm_exponent(slots + V_SQUARES * row, lower_tiles)
+                size = _norm_exponent(slots + V_SQUARES * row, small_tiles)
                 of_product, of_first, unit = (1 / unit_V) * (1 / unit_V), 1 / unit_V, power_of_two(14 - 2 * size)
                 weighted = row > 0
                 if t == 0:
                     tl.store(stats + V_SIZE, size.to(tl.float32))
             else:
-                top, size, follows = _sandwich_sizes(slots, stats, n, has_R, phase, repetition, row, lower_tiles)
+                top, size, follows = _sandwich_sizes(
+    slots, stats, n, has_R, phase, repetition, row, lower_tiles, small_tiles)
                 left, right, target = MU_R + 0 * row, C + 0 * row, T + 0 * row
                 unit_C = tl.where(follows, power_of_two(14 - _sandwich_exponent(top)), UNIT_G)
                 of_product, unit = (1 / unit_C) * (1 / unit_V), power_of_two(13 - norm_exponent - size)
         elif phase == SANDWICH_RIGHT:
-            top, size, follows = _sandwich_sizes(slots, stats, n, has_R, phase, repetition, row, lower_tiles)
+            top, size, follows = _sandwich_sizes(
+    slots, stats, n, has_R, phase, repetition, row, lower_tiles, small_tiles)
             right = MU_R + 0 * row
             growth = _sandwich_exponent(top)
             of_product = power_of_two(norm_exponent + size - 13) * (1 / unit_V)

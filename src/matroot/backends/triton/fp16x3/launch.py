@@ -5,7 +5,6 @@ Matrices that need fewer steps than others, or none, end at once in what is left
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,10 +12,11 @@ from torch import Tensor
 from ..launch import LaunchSequence, device_context
 from . import gradient_input, gradient_steps, roots_input, roots_steps
 from .schedule import coefficients
-from .tiles import BUFFERS
+from .tiles import BUFFERS, SMALL_TILE
 
 _DEPTH = 64
 """Columns of the left factor that are loaded at a time."""
+_SMALL_TILE = SMALL_TILE.value
 _MAX_SCRATCH = 1 << 30
 """Bytes of scratch; larger batches are processed in parts, of one matrix at least."""
 
@@ -25,50 +25,47 @@ def roots(A: Tensor, S: Tensor, R: Tensor, ridge: float, max_shift: float, key: 
     """Roots into S and inverse roots into R, contiguous, of the symmetric parts of ``A`` (k, n, n)."""
     n, strides = A.shape[-1], A.stride()
     table = coefficients(A.device)
-    tile, warps, side = _shape(n)
-    rows, depth = side // tile, _padded(n, _DEPTH)
-    lower, every = rows * (rows + 1) // 2, rows * rows
+    tile, side = _shape(n)
+    (lower, every), (small_lower, small_every) = _counts(side, tile), _counts(side, _SMALL_TILE)
+    programs = (lower, 2 * lower, every, every, every, 2 * lower)
     with device_context(A.device):
         for part in _parts(len(A), side):
             a, s, r = A[part], S[part], R[part]
-            scratch, sums, stats = _memory(a, side, every * roots_input.SUM_ROWS.value, roots_input.STATS.value)
-            sequence = LaunchSequence(_options(tile, side), A.device, (*key, *_aligned(a, s, r)), warps)
-            sequence.launch(roots_input.measure_kernel, len(a) * lower, (a, sums, n, *strides))
-            sequence.launch(roots_input.scale_kernel, len(a) * lower, (a, scratch, sums, stats, n, *strides, ridge))
-            arguments = (s, r, scratch, sums, stats, table, n, depth, max_shift)
-            programs = (lower, 2 * lower, every, every, every, 2 * lower)
+            scratch, sums, stats = _memory(a, side, roots_input.SUM_ROWS.value, roots_input.STATS.value)
+            others, products = _sequences(tile, side, A.device, (*key, *_aligned(a, s, r)))
+            others.launch(roots_input.measure_kernel, len(a) * small_lower, (a, sums, n, *strides))
+            arguments = (a, scratch, sums, stats, n, *strides, ridge)
+            others.launch(roots_input.scale_kernel, len(a) * small_lower, arguments)
+            arguments = (s, r, scratch, sums, stats, table, n, _padded(n, _DEPTH), max_shift)
             for step, phase in _ROOTS_PHASES:
                 kernel = roots_steps.roots_product_kernel
-                sequence.launch(kernel, len(a) * programs[phase], (*arguments, phase, step))
+                products.launch(kernel, len(a) * programs[phase], (*arguments, phase, step))
             parity = roots_steps.MAX_STEPS.value % 2
-            sequence.launch(roots_input.finish_kernel, len(a) * every, (s, r, stats, n, parity))
+            others.launch(roots_input.finish_kernel, len(a) * small_every, (s, r, stats, n, parity))
 
 
 def solve(
     S: Tensor, R: Tensor, GS: Tensor, GR: Tensor, out: Tensor, ridge: float, has_S: bool, has_R: bool, key: tuple
 ) -> None:
     """X with S X + X S = GS - R GR R and the ridge term into ``out``, of the cotangents that are there; contiguous."""
-    n = S.shape[-1]
-    tile, warps, side = _shape(n)
-    rows, depth = side // tile, _padded(n, _DEPTH)
-    lower, every = rows * (rows + 1) // 2, rows * rows
+    n, has_cotangent = S.shape[-1], (int(has_S), int(has_R))
+    tile, side = _shape(n)
+    (lower, every), small_lower = _counts(side, tile), _counts(side, _SMALL_TILE)[0]
     with device_context(S.device):
         for part in _parts(len(S), side):
             inputs, x = [T[part] for T in (S, R, GS, GR)], out[part]
-            rows_of_sums = gradient_input.SUM_ROWS.value
-            scratch, sums, stats = _memory(x, side, every * rows_of_sums, gradient_input.STATS.value)
-            sequence = LaunchSequence(_options(tile, side), S.device, (*key, *_aligned(*inputs, x)), warps)
-            cotangents = (n, int(has_S), int(has_R))
-            sequence.launch(gradient_input.norms_kernel, len(x) * lower, (*inputs, sums, *cotangents))
-            arguments = (*inputs, scratch, sums, stats, *cotangents)
-            sequence.launch(gradient_input.precondition_kernel, len(x) * lower, arguments)
-            arguments = (inputs[2], scratch, sums, stats, n, depth, int(has_S), int(has_R))
+            scratch, sums, stats = _memory(x, side, gradient_input.SUM_ROWS.value, gradient_input.STATS.value)
+            others, products = _sequences(tile, side, S.device, (*key, *_aligned(*inputs, x)))
+            others.launch(gradient_input.norms_kernel, len(x) * 4 * small_lower, (*inputs, sums, n))
+            arguments = (*inputs, scratch, sums, stats, n, *has_cotangent)
+            others.launch(gradient_input.precondition_kernel, len(x) * 3 * small_lower, arguments)
+            arguments = (inputs[2], scratch, sums, stats, n, _padded(n, _DEPTH), *has_cotangent)
             for phase, repetition in _gradient_phases(has_R):
                 programs = _gradient_programs(phase, repetition, every, lower)
                 kernel = gradient_steps.gradient_product_kernel
-                sequence.launch(kernel, len(x) * programs, (*arguments, phase, repetition))
-            arguments = (x, scratch, sums, stats, n, ridge)
-            sequence.launch(gradient_input.store_gradient_kernel, len(x) * lower, arguments)
+                products.launch(kernel, len(x) * programs, (*arguments, phase, repetition))
+            arguments = (x, scratch, sums, stats, n, ridge, side // tile)
+            others.launch(gradient_input.store_gradient_kernel, len(x) * small_lower, arguments)
 
 
 _ROOTS_PHASES = (
@@ -115,18 +112,27 @@ def _padded(n: int, tile: int) -> int:
 
 
 @cache
-def _shape(n: int) -> tuple[int, int, int]:
-    """Tile, warps, and the size padded to whole tiles; by n alone, so that results do not depend on the batch.
+def _shape(n: int) -> tuple[int, int]:
+    """Tile of products, and the size padded to whole tiles; by n alone, so that results do not depend on the batch.
 
     Large tiles load less, but where they pad more than small ones a step in n would more than double the work.
     """
     large = n > 512 or (n > 192 and _padded(n, 128) == _padded(n, 64))
-    tile, warps = (128, 8) if large else (64, 4)
-    return tile, warps, _padded(n, tile)
+    tile = 128 if large else 64
+    return tile, _padded(n, tile)
 
 
-def _options(tile: int, side: int) -> dict[str, Any]:
-    return {"side": side, "TILE": tile, "DEPTH": _DEPTH}
+def _counts(side: int, tile: int) -> tuple[int, int]:
+    """Tiles of a matrix on and below its diagonal, and all."""
+    rows = side // tile
+    return rows * (rows + 1) // 2, rows * rows
+
+
+def _sequences(tile: int, side: int, device: torch.device, key: tuple) -> tuple[LaunchSequence, LaunchSequence]:
+    """Launches without products, and those with."""
+    options = {"side": side, "TILE": tile, "DEPTH": _DEPTH}
+    small = LaunchSequence({"side": side, "TILE": _SMALL_TILE}, device, key)
+    return small, LaunchSequence(options, device, key, warps=tile // 16)
 
 
 def _parts(batch: int, side: int) -> Iterator[slice]:
@@ -140,9 +146,9 @@ def _aligned(*tensors: Tensor) -> Iterator[bool]:
     return (T.data_ptr() % 16 == 0 for T in tensors)
 
 
-def _memory(A: Tensor, side: int, slots: int, stats: int) -> tuple[Tensor, Tensor, Tensor]:
+def _memory(A: Tensor, side: int, rows: int, stats: int) -> tuple[Tensor, Tensor, Tensor]:
     """Scratch, sums, and statistics of each matrix, uninitialised."""
     batch = len(A)
     scratch = torch.empty(batch, BUFFERS.value, 2, side, side, dtype=torch.float16, device=A.device)
-    sums = torch.empty(batch, slots, dtype=torch.float32, device=A.device)
+    sums = torch.empty(batch, rows, _counts(side, _SMALL_TILE)[1], dtype=torch.float32, device=A.device)
     return scratch, sums, torch.empty(batch, stats, dtype=torch.float32, device=A.device)

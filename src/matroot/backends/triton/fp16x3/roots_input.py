@@ -16,8 +16,10 @@ from ..tiled.tiles import identity, load_symmetric, rows_and_columns, sqrt_power
 from .tiles import (
     buffer,
     frobenius_norm,
+    lower_count,
     matrix_and_tile,
     relative_sum,
+    row_of_slots,
     store_tile,
     store_tile_norm,
     sum_slots,
@@ -52,10 +54,10 @@ def measure_kernel(
 ):  # fmt: skip
     """Of each tile of the symmetric part: size, sum of squares, trace, and NaN unless all is finite."""
     tile_rows = side // TILE
-    matrix, t = matrix_and_tile(tile_rows * (tile_rows + 1) // 2, False)
+    matrix, t = matrix_and_tile(lower_count(side, TILE), False)
     i, j = tile_index(t, True, tile_rows)
     x = load_symmetric(A + matrix * stride_batch, i, j, n, stride_row, stride_column, TILE)
-    row = tile_rows * tile_rows
+    row = row_of_slots(side)
     slots = sums + matrix * (SUM_ROWS * row)
     store_tile_norm(slots, t, row, x, tl.where(i == j, 1.0, 2.0))
     size = tl.max(tl.max(tl.abs(x), 1), 0)
@@ -74,10 +76,10 @@ def scale_kernel(
     entries, since tensor cores truncate sums.
     """
     tile_rows = side // TILE
-    lower_tiles = tile_rows * (tile_rows + 1) // 2
+    lower_tiles = lower_count(side, TILE)
     matrix, t = matrix_and_tile(lower_tiles, True)
     i, j = tile_index(t, True, tile_rows)
-    row = tile_rows * tile_rows
+    row = row_of_slots(side)
     slots = sums + matrix * (SUM_ROWS * row)
     norm, exponent = frobenius_norm(slots, row, lower_tiles)
     trace = relative_sum(slots, slots + 2 * row, lower_tiles, exponent, 1)

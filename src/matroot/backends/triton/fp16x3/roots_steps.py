@@ -50,8 +50,10 @@ from .schedule import RATIO
 from .tiles import (
     buffer,
     load_planes,
+    lower_count,
     matrix_and_tile,
     product_tile,
+    row_of_slots,
     store_tile,
     sum_slots,
     tile_index,
@@ -137,7 +139,8 @@ def _next_step(progress, slots, stats, n, step, row, tile_rows) -> tuple:
 
     These are the sum of the fourth powers of its eigenvalues, and the mean of its eigenvalues.
     """
-    squares, fourths = sum_slots(slots, row), sum_slots(slots + 2 * row, row)
+    tiles = tile_rows * tile_rows
+    squares, fourths = sum_slots(slots, tiles), sum_slots(slots + 2 * row, tiles)
     mean = sum_slots(slots + row, tile_rows) / n
     gain, holds = tl.load(progress + ZERO_GAIN), tl.load(progress + HOLDS)
     last = step == MAX_STEPS - 1
@@ -204,7 +207,7 @@ def roots_product_kernel(
     next value, so is Z, by other programs.
     """
     tile_rows = side // TILE
-    row, lower_tiles = tile_rows * tile_rows, tile_rows * (tile_rows + 1) // 2
+    row, lower_tiles = row_of_slots(side), lower_count(side, TILE)
     matrix, t = matrix_and_tile(tiles_of_phase(phase, tile_rows), phase % 2 == 0)
     slots, stats = sums + matrix * (SUM_ROWS * row), stats + matrix * STATS
     progress = stats + PROGRESS + PROGRESS_SIZE * (step % 2)

@@ -18,6 +18,7 @@ from ..tiled.tiles import lower_tile_index, rows_and_columns
 BUFFERS = tl.constexpr(8)  # scratch matrices per matrix in work
 GROUP = tl.constexpr(8)  # rows of tiles that are computed together: what they share stays in the L2 cache
 BLOCK = tl.constexpr(1024)  # slots that are added at a time
+SMALL_TILE = tl.constexpr(64)  # of kernels without products; larger tiles have fewer slots
 
 
 @triton.jit
@@ -103,6 +104,18 @@ def product_tile(
         b0, b1 = tl.load(b), tl.load(b + side * side)
         product += tl.dot(a0, b0, tl.dot(a1, b0, tl.dot(a0, b1)))
     return product
+
+
+@triton.jit
+def row_of_slots(side):
+    """Slots of a row of sums."""
+    return (side // SMALL_TILE) * (side // SMALL_TILE)
+
+
+@triton.jit
+def lower_count(side, TILE: tl.constexpr):
+    """Tiles on and below the diagonal."""
+    return (side // TILE) * (side // TILE + 1) // 2
 
 
 @triton.jit

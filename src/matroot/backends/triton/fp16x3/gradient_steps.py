@@ -164,7 +164,7 @@ def _sandwich_sizes(slots, stats, n, has_R, phase, repetition, row, lower_tiles,
     In the phase that follows the moments of V the bound is computed, later it is known.
     """
     follows = (repetition == 1) & (has_R != 0)
-    top, size = tl.load(stats + TOP, follows, 1.0), 1 + 0 * row
+    top, size = tl.load(stats + TOP, follows, 1.0), 1
     if follows:
         size = _norm_exponent(slots + C_SQUARES * row, lower_tiles)
     elif phase == SANDWICH_RIGHT:
@@ -208,14 +208,13 @@ def gradient_product_kernel(
         inverse = _inverse_buffer(tl.where(phase <= NEWTON_RESIDUAL, repetition, _newton_count(error)))
         factor = _factor_buffer(repetition)
 
-        zero = 0.0 * top
-        of_product, of_first, of_second, of_identity, unit = zero + 1.0, zero, zero, zero, unit_X
-        left, right, target, first, second = T + 0 * row, inverse, C + 0 * row, C + 0 * row, V + 0 * row
+        of_product, of_first, of_second, of_identity, unit = 1.0, 0.0, 0.0, 0.0, unit_X
+        left, right, target, first, second = T, inverse, C, C, V
         extent, weighted = depth, row < 0
         small_tiles = lower_count(side, SMALL_TILE)
         if phase == SANDWICH_LEFT:
             if also:
-                left, right, target, first = V + 0 * row, V + 0 * row, Q + 0 * row, V + 0 * row
+                left, right, target, first = V, V, Q, V
                 size = _norm_exponent(slots + V_SQUARES * row, small_tiles)
                 of_product, of_first, unit = (1 / unit_V) * (1 / unit_V), 1 / unit_V, power_of_two(14 - 2 * size)
                 weighted = row > 0
@@ -223,19 +222,22 @@ def gradient_product_kernel(
                     tl.store(stats + V_SIZE, size.to(tl.float32))
             else:
                 top, size, follows = _sandwich_sizes(
-    slots, stats, n, has_R, phase, repetition, row, lower_tiles, small_tiles)
-                left, right, target = MU_R + 0 * row, C + 0 * row, T + 0 * row
+                    slots, stats, n, has_R, phase, repetition, row, lower_tiles, small_tiles
+                )
+                left, right, target = MU_R, C, T
                 unit_C = tl.where(follows, power_of_two(14 - _sandwich_exponent(top)), UNIT_G)
                 of_product, unit = (1 / unit_C) * (1 / unit_V), power_of_two(13 - norm_exponent - size)
         elif phase == SANDWICH_RIGHT:
             top, size, follows = _sandwich_sizes(
-    slots, stats, n, has_R, phase, repetition, row, lower_tiles, small_tiles)
-            right = MU_R + 0 * row
+                slots, stats, n, has_R, phase, repetition, row, lower_tiles, small_tiles
+            )
+            right = MU_R
             growth = _sandwich_exponent(top)
             of_product = power_of_two(norm_exponent + size - 13) * (1 / unit_V)
             if repetition == 0:
                 # C = GS - R GR R
-                result, cotangent = tl.load(stats + RESULT_UNIT).to(tl.int32), tl.load(stats + COTANGENT_UNIT).to(tl.int32)
+                result = tl.load(stats + RESULT_UNIT).to(tl.int32)
+                cotangent = tl.load(stats + COTANGENT_UNIT).to(tl.int32)
                 of_product *= -sandwich_factor(tl.load(stats + MU), cotangent - result)
                 unit = power_of_two(14 - growth)
             else:
@@ -247,7 +249,7 @@ def gradient_product_kernel(
             if (t == 0) & (not follows):
                 tl.store(stats + TOP, top)
         elif phase == START_INVERSE:
-            left, right, first, second, target = V + 0 * row, Q + 0 * row, V + 0 * row, Q + 0 * row, tl.where(also, K, W)
+            left, right, first, second, target = V, Q, V, Q, tl.where(also, K, W)
             unit_Q = power_of_two(14 - 2 * tl.load(stats + V_SIZE).to(tl.int32))
             least = tl.where(also, -1.0, 2 + p)  # K itself, or I - (V + p) K
             of_product = tl.where(also, 0.0, -k2 * (1 / unit_V) * (1 / unit_Q))
@@ -257,26 +259,26 @@ def gradient_product_kernel(
             unit = tl.where(also, unit_K, UNIT)
             extent = tl.where(also, 0, depth)
         elif phase == NEWTON:
-            left, right, first, target = inverse, W + 0 * row, inverse, _inverse_buffer(repetition + 1)
+            left, right, first, target = inverse, W, inverse, _inverse_buffer(repetition + 1)
             error = _newton_error(error, repetition)
             gain = 2 / (2 - error * error)
             of_product, of_first, unit = gain * (1 / UNIT) * (1 / unit_K), gain * (1 / unit_K), unit_K
         elif phase == NEWTON_RESIDUAL:
-            left, first, target = V + 0 * row, inverse, W + 0 * row
+            left, first, target = V, inverse, W
             of_product, of_first = -(1 / unit_V) * (1 / unit_K), -(2 + p) * (1 / unit_K)
-            of_identity, unit = zero + 1.0, zero + UNIT
+            of_identity, unit = 1.0, UNIT
         elif phase == INVERSE_SQUARE:
             # H = K - 2 p K^2
-            left, first, target = inverse, inverse, V + 0 * row
+            left, first, target = inverse, inverse, V
             of_product, of_first, unit = -2 * p * (1 / unit_K) * (1 / unit_K), 1 / unit_K, unit_K
         elif phase == TERMS_LEFT:
             if also:
                 # F = I - 2 p (K + H)
-                first, target, extent = inverse, Q + 0 * row, 0 * depth
-                of_product, of_first, of_second = zero, -2 * p * (1 / unit_K), -2 * p * (1 / unit_K)
-                of_identity, unit = zero + 1.0, zero + UNIT
+                first, target, extent = inverse, Q, 0
+                of_product, of_first, of_second = 0.0, -2 * p * (1 / unit_K), -2 * p * (1 / unit_K)
+                of_identity, unit = 1.0, UNIT
             else:
-                left, right, target = tl.where(is_H, V, inverse), C + 0 * row, tl.where(is_H, HC, T)
+                left, right, target = tl.where(is_H, V, inverse), C, tl.where(is_H, HC, T)
                 of_product, unit = power_of_two(C_exponent - 14) * (1 / unit_K), unit_KC
         elif phase == TERMS:
             of_product, extent = (1 / unit_KC) * (1 / unit_K), 2 * depth

@@ -159,13 +159,18 @@ def _next_step(progress, slots, stats, n, step, row, tile_rows) -> tuple:
 
 @triton.jit
 def _shift_for(progress, max_shift) -> tuple:
-    """A shift that makes the eigenvalues of the step before positive, and a power of two that keeps M small."""
+    """A shift that makes the eigenvalues of the step before positive, a power of two that keeps M small, the gain."""
     fourth, gain = tl.load(progress + FOURTH_BEFORE), tl.load(progress + ZERO_GAIN_BEFORE)
     # No eigenvalue of E was larger than the root of the root of that sum.
     shift = tl.minimum(max_shift, (0.2 + tl.sqrt(tl.sqrt(fourth))) / (gain * gain))
     exponent = floor_log2(1.2 + shift * gain * gain)
-    possible = (fourth >= 0) & (tl.load(progress + SHIFT) == 0)
-    return shift, power_of_two(-((exponent + 2) >> 1)), gain, possible
+    return shift, power_of_two(-((exponent + 2) >> 1)), gain
+
+
+@triton.jit
+def _may_shift(progress):
+    """Once, and if there was a step before."""
+    return (tl.load(progress + FOURTH_BEFORE) >= 0) & (tl.load(progress + SHIFT) == 0)
 
 
 @triton.jit
@@ -187,8 +192,8 @@ def _correction(c, mean) -> tuple:
 def _store_next_progress(progress, target, kind, is_last, blown, fourth, max_shift, table):
     pair, gain = tl.load(progress + PAIR), tl.load(progress + ZERO_GAIN)
     if blown:
-        shift, factor, gain_before, possible = _shift_for(progress, max_shift)
-        status = tl.where(possible, RUNNING, FAILED)
+        shift, factor, gain_before = _shift_for(progress, max_shift)
+        status = tl.where(_may_shift(progress), RUNNING, FAILED)
         _store_progress(target, status, pair, factor * gain_before, shift, 0.0, -1.0, gain)
     else:
         holds = tl.load(progress + HOLDS) + tl.where(kind == HOLD_STEP, 1.0, 0.0)
@@ -220,7 +225,7 @@ def roots_product_kernel(
     begins = phase < RESIDUAL
     status = tl.load(tl.where(begins, stats + STATE, progress + STATUS))
     running, blown, is_last = status == RUNNING, step < 0, step < 0
-    kind, fourth, mean = LIFT_STEP + 0 * step, 0.0 * max_shift, 0.0 * max_shift
+    kind, fourth, mean = LIFT_STEP, 0.0, 0.0
     if running & (phase >= CORRECTION):
         kind, is_last, blown, fourth, mean = _next_step(progress, slots, stats, n, step, row, tile_rows)
     if t == 0:
@@ -237,16 +242,15 @@ def roots_product_kernel(
     if running & ((not blown) | is_shifted):
         Z = tl.where(is_Z, 1, 0)
         pair = 2 * tl.load(progress + PAIR, phase > FIRST_STEP, 0.0).to(tl.int32)
-        left, right, left_2, right_2 = pair + Z, D + 0 * pair, D_TRANSPOSED + 0 * pair, pair + Z
+        left, right, left_2, right_2 = pair + Z, D, D_TRANSPOSED, pair + Z
         target, transposed = 2 - pair + Z, 2 - pair + Z
-        first, second, extent = pair + Z, 0 * pair, depth
-        zero = 0.0 * max_shift
-        of_product, of_first, of_second, of_identity = zero + 1 / (UNIT * UNIT), zero, zero, zero
-        unit = zero + UNIT
+        first, second, extent = pair + Z, 0, depth
+        of_product, of_first, of_second, of_identity = 1 / (UNIT * UNIT), 0.0, 0.0, 0.0
+        unit = UNIT
         if begins:
-            left, right, target, first, second = X + 0 * pair, X + phase, SQUARE + 0 * pair, X + 0 * pair, SQUARE + 0 * pair
+            left, right, target, first, second = X, X + phase, SQUARE, X, SQUARE
             transposed = target
-            of_product = zero + 1 / (UNIT_X * UNIT_X)
+            of_product = 1 / (UNIT_X * UNIT_X)
             if phase == FIRST_STEP:
                 z0, z1, z2, relative, theta, gain, easy = _first_coefficients(slots, stats, table, n, row, lower_tiles)
                 scale = tl.where(is_Z, 1 / _power_above(gain), relative)
@@ -262,27 +266,27 @@ def roots_product_kernel(
                     tl.store(stats + SEEMS_EASY, tl.where(easy, 1.0, 0.0))
                     _store_progress(stats + PROGRESS, status, 0.0, gain, 0.0, 0.0, -1.0, gain)
             else:
-                of_first = zero + 1 / UNIT_X
-                unit = zero + UNIT_X
+                of_first = 1 / UNIT_X
+                unit = UNIT_X
         elif phase == RESIDUAL:
-            left, right, target, transposed = pair + 1, pair, E + 0 * pair, E + 0 * pair
+            left, right, target, transposed = pair + 1, pair, E, E
             of_product *= -_power_above(tl.load(progress + ZERO_GAIN))
-            of_identity = zero + 1.0
+            of_identity = 1.0
         elif phase == RESIDUAL_SQUARE:
-            left, right, first, target, transposed = E + 0 * pair, E + 0 * pair, E + 0 * pair, U + 0 * pair, U + 0 * pair
-            of_first = zero + LINEAR / UNIT
+            left, right, first, target, transposed = E, E, E, U, U
+            of_first = LINEAR / UNIT
         elif phase == CORRECTION:
-            left, right, first, second = U + 0 * pair, U + 0 * pair, E + 0 * pair, U + 0 * pair
-            target, transposed = D + 0 * pair, D_TRANSPOSED + 0 * pair
+            left, right, first, second = U, U, E, U
+            target, transposed = D, D_TRANSPOSED
             of_first, of_second, of_square, identity_part = _correction(table + 3 * kind, mean)
             of_first, of_second = of_first / UNIT, of_second / UNIT
             of_product *= of_square
             of_identity = -identity_part
         elif blown:
             # Y + shift Z and Z of the step before, in place of Y and Z.
-            shift, factor, gain, possible = _shift_for(progress, max_shift)
+            shift, factor, gain = _shift_for(progress, max_shift)
             first, second = 2 - pair + Z, 3 - pair
-            target, transposed, extent = pair + Z, pair + Z, 0 * depth
+            target, transposed, extent = pair + Z, pair + Z, 0
             zeta = _power_above(gain)
             of_first = factor * tl.where(is_Z, zeta / _power_above(factor * gain), 1.0) / UNIT
             of_second = tl.where(is_Z, 0.0, factor * shift * zeta / UNIT)

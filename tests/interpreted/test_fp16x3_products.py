@@ -37,6 +37,15 @@ def one_tile(monkeypatch):
     monkeypatch.setattr(launch, "_shape", lambda n: (128, 128))
 
 
+@pytest.fixture
+def few_launches(monkeypatch):
+    """Without most of those in which well-conditioned matrices have nothing left to do."""
+    phases = tuple((step, phase) for step, phase in launch._ROOTS_PHASES if step < 3)
+    of_gradient = launch._gradient_phases
+    monkeypatch.setattr(launch, "_ROOTS_PHASES", phases)
+    monkeypatch.setattr(launch, "_gradient_phases", lambda has_R: [p for p in of_gradient(has_R) if p[1] < 3])
+
+
 def roots(A, ridge=0.0):
     return Fp16x3().roots(A, ridge, Minimax(), "both").roots
 
@@ -62,7 +71,7 @@ def test_every_tile_is_computed_once(tile_rows, lower):
     assert set(zip(rows.tolist(), columns.tolist(), strict=True)) == pairs
 
 
-def test_roots_and_gradients_in_four_tiles():
+def test_roots_and_gradients_in_four_tiles(few_launches):
     """To a few roundings: these matrices are well-conditioned."""
     n = 65
     A, GS, GR = wishart(1, n, samples=2 * n + 4).float(), symmetric(1, n).float(), symmetric(1, n, seed=2).float()
@@ -107,7 +116,7 @@ def test_negative_by_rounding(one_tile):
     assert torch.isnan(R[1]).all()
 
 
-def test_any_input(one_tile):
+def test_any_input(one_tile, few_launches):
     """In one batch: asymmetric and very large, very small, zero, NaN, infinite, negative; strided, with a ridge."""
     n = 65
     eye = torch.eye(n)
@@ -131,7 +140,7 @@ def test_any_input(one_tile):
     true = true + 0.25 * true.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None] * eye
     X = solve(S[1:4], R[1:4], G.repeat(3, 1, 1), None, 0.25)
     assert error(X[:1], true) < 16 * EPS
-    assert torch.equal(X, X.mT) or torch.isnan(X[2]).all()
+    assert torch.equal(X[0], X[0].mT)
     assert not X[1].any()
     assert torch.isnan(X[2]).all()
 
@@ -140,7 +149,7 @@ def scaled_to(largest, A):
     return (A * (largest / A.abs().amax((-2, -1), keepdim=True))).float()
 
 
-def test_the_ends_of_the_range(one_tile):
+def test_the_ends_of_the_range(one_tile, few_launches):
     """Roots are far from the ends themselves; gradients are as accurate as anywhere if they are representable."""
     W, G = wishart(1, 65), symmetric(1, 65)
     A = torch.cat([scaled_to(size, W) for size in (3.4e38, 1e-37)])

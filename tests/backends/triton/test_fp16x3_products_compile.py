@@ -4,7 +4,11 @@ import importlib
 
 import numpy as np
 import pytest
+import torch
 
+import matroot
+from matroot import _dispatch
+from matroot.backends._base import CallContext
 from matroot.backends.triton.fp16x3 import schedule
 from matroot.backends.triton.launch import COMMON_OPTIONS
 from matroot.methods.minimax import kernel_schedules
@@ -44,6 +48,16 @@ def test_compiles(kernel):
     source = ASTSource(fn=kernel, signature={p.name: argument(p) for p in kernel.params}, constexprs=constants)
     compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4} | COMMON_OPTIONS)
     assert compiled.asm["cubin"]
+
+
+def test_by_name_only():
+    """ "auto" knows nothing of it; elsewhere than on a GPU, and below its sizes, it says why not."""
+    assert all(name != "fp16x3" for name in _dispatch._automatic())
+    with pytest.raises(ValueError, match="the matrices are on cpu, not cuda"):
+        matroot.sqrtm(torch.eye(100), backend="fp16x3")
+    context = CallContext(torch.device("cuda"), torch.float32, torch.Size((64, 64)))
+    why = _dispatch.BACKENDS["fp16x3"].why_unsupported(context, matroot.Minimax(), matroot.Smith())
+    assert why == "matrices up to 64 have no kernel of this backend"
 
 
 def corrected(step, s):

@@ -15,7 +15,8 @@ from .schedule import coefficients
 from .tiles import BUFFERS, SMALL_TILE
 
 _DEPTH = 64
-"""Columns of the left factor that are loaded at a time."""
+"""Columns of the left factor that are loaded at a time; half of them where shared memory has no room for large tiles."""
+_LARGE_TILE_SHARED_MEMORY = 192 << 10
 _SMALL_TILE = SMALL_TILE.value
 _MAX_SCRATCH = 1 << 30
 """Bytes of scratch; larger batches are processed in parts, of one matrix at least."""
@@ -130,9 +131,17 @@ def _counts(side: int, tile: int) -> tuple[int, int]:
 
 def _sequences(tile: int, side: int, device: torch.device, key: tuple) -> tuple[LaunchSequence, LaunchSequence]:
     """Launches without products, and those with."""
-    options = {"side": side, "TILE": tile, "DEPTH": _DEPTH}
+    depth = _DEPTH if tile == _SMALL_TILE or _has_room(device) else _DEPTH // 2
+    options = {"side": side, "TILE": tile, "DEPTH": depth}
     small = LaunchSequence({"side": side, "TILE": _SMALL_TILE}, device, key)
     return small, LaunchSequence(options, device, key, warps=tile // 16)
+
+
+@cache
+def _has_room(device: torch.device) -> bool:
+    if device.type != "cuda":
+        return True
+    return torch.cuda.get_device_properties(device).shared_memory_per_block_optin >= _LARGE_TILE_SHARED_MEMORY
 
 
 def _parts(batch: int, side: int) -> Iterator[slice]:

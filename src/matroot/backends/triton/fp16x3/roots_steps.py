@@ -149,7 +149,7 @@ def _next_step(progress, slots, stats, n, step, row, tile_rows) -> tuple:
     # Eigenvalues of E near one, those of M near zero, have fourth powers like their squares.
     singular = (gain * gain > SINGULAR_GAIN) & (fourths > 0.8) & (fourths > 0.3 * squares)
     holding = ((holds > 0) | singular) & (not converged)
-    small = converged | (fourths < 0.13) | (fourths < 0.1 * squares)
+    small = converged | (fourths < 0.13) | (fourths < 0.25 * squares)
     fast = (step == 0) & (tl.load(stats + SEEMS_EASY) > 0) & (not converged)
     kind = tl.where(small, TAYLOR_STEP, tl.where(last, HOLD_STEP, LIFT_STEP))
     kind = tl.where(fast, FAST_STEP, tl.where(holding, HOLD_STEP, kind))

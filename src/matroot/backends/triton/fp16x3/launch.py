@@ -15,7 +15,7 @@ from .schedule import coefficients
 from .tiles import BUFFERS, SMALL_TILE
 
 _DEPTH = 64
-"""Columns of the left factor that are loaded at a time; half of them where shared memory has no room for large tiles."""
+"""Columns of the left factor that are loaded at a time; half of them where shared memory is small."""
 _LARGE_TILE_SHARED_MEMORY = 192 << 10
 _SMALL_TILE = SMALL_TILE.value
 _MAX_SCRATCH = 1 << 30

@@ -12,9 +12,18 @@ import triton
 import triton.language as tl
 
 from ..on_chip.gradient import initial_inverse
-from ..primitives import centred_eigenvalue_bound, total
+from ..primitives import total
 from ..scaling import floor_log2, power_of_two, times_power_of_two
 from ..tiled.tiles import identity, load_symmetric, sandwich_factor
+from .gradient_bounds import (
+    TOLERANCE,
+    factor_bound,
+    largest_eigenvalue,
+    newton_count,
+    newton_error,
+    norm_exponent_of,
+    sandwich_exponent,
+)
 from .gradient_input import (
     C_SIZE,
     C_SQUARES,
@@ -49,7 +58,6 @@ from .tiles import (
     product_tile,
     row_of_slots,
     store_tile,
-    sum_slots,
     tile_index,
 )
 
@@ -71,10 +79,6 @@ W = tl.constexpr(6)
 HC = tl.constexpr(7)
 UNIT = tl.constexpr(8192.0)  # of the residual of K, and of F
 
-MAX_NEWTON = tl.constexpr(6)
-MAX_DOUBLINGS = tl.constexpr(7)
-TOLERANCE = tl.constexpr(1e-6)
-
 
 @triton.jit
 def tiles_of_phase(phase, repetition, tile_rows):
@@ -83,34 +87,6 @@ def tiles_of_phase(phase, repetition, tile_rows):
     lowers = tl.where((phase == SANDWICH_LEFT) & (repetition != 0), 0, tl.where(phase == START_INVERSE, 2, 1))
     is_left = (phase == SANDWICH_LEFT) | (phase == DOUBLE_LEFT)
     return lowers * lower + tl.where(phase == TERMS_LEFT, 2, tl.where(is_left, 1, 0)) * every
-
-
-@triton.jit
-def _newton_error(error, count):
-    """The error of K after so many iterations, given the first; a factor centres that of each at zero."""
-    for _ in range(count):
-        error *= error / (2 - error * error)
-    return error
-
-
-@triton.jit
-def _newton_count(error):
-    """The iterations that K takes: at least one. K is used twice in each term."""
-    count = 1
-    error = _newton_error(error, 1)
-    while (error > 0.7 * TOLERANCE) & (count < MAX_NEWTON):
-        error = _newton_error(error, 1)
-        count += 1
-    return count
-
-
-@triton.jit
-def _factor(p, doublings):
-    """A bound of F after so many doublings."""
-    factor = (p - 2) / (p + 2)
-    for _ in range(doublings + 1):
-        factor *= factor
-    return factor
 
 
 @triton.jit
@@ -126,35 +102,15 @@ def _factor_buffer(doublings):
 
 
 @triton.jit
-def _norm_exponent(slots, count):
-    """e such that a matrix with these squares has a norm below 2^e, within reason."""
-    return tl.minimum(tl.maximum(floor_log2(tl.sqrt(sum_slots(slots, count))) + 1, -30), 60)
-
-
-@triton.jit
-def _top(slots, n, row, lower_tiles, small_tiles):
-    """Bound of the largest eigenvalue of V - 2 I, from its moments."""
-    m1, m2 = sum_slots(slots + V_TRACES * row, lower_tiles) / n, sum_slots(slots + V_SQUARES * row, small_tiles) / n
-    m3, m4 = sum_slots(slots + V_CUBES * row, lower_tiles) / n, sum_slots(slots + V_FOURTHS * row, lower_tiles) / n
-    return tl.maximum(1.001 * centred_eigenvalue_bound(m1, m2, m3, m4, n), 0.01)
-
-
-@triton.jit
-def _sandwich_exponent(top):
-    """e such that (mu R) G (mu R) + G has a norm below 2^(e - 1) if that of G is below one."""
-    return floor_log2(1 + (top + 2) * (top + 2)) + 2
-
-
-@triton.jit
 def _should_run(phase, repetition, also, top):
     """Whether a matrix needs a phase, or what it also stores: F is needed if terms will be doubled."""
     p, _, _, _, error = initial_inverse(top)
     newton = (phase == NEWTON) | (phase == NEWTON_RESIDUAL)
     double = (phase == DOUBLE_LEFT) | (phase == DOUBLE)
     doublings = tl.where(double, repetition + tl.where(also, 1, 0), 0)
-    bound = _factor(p, doublings)
+    bound = factor_bound(p, doublings)
     doubles = double | (also & (phase == TERMS_LEFT))
-    return ((not newton) | (repetition < _newton_count(error))) & ((not doubles) | (bound * bound > TOLERANCE))
+    return ((not newton) | (repetition < newton_count(error))) & ((not doubles) | (bound * bound > TOLERANCE))
 
 
 @triton.jit
@@ -166,9 +122,9 @@ def _sandwich_sizes(slots, stats, n, has_R, phase, repetition, row, lower_tiles,
     follows = (repetition == 1) & (has_R != 0)
     top, size = tl.load(stats + TOP, follows, 1.0), 1
     if follows:
-        size = _norm_exponent(slots + C_SQUARES * row, lower_tiles)
+        size = norm_exponent_of(slots + C_SQUARES * row, lower_tiles)
     elif phase == SANDWICH_RIGHT:
-        top = _top(slots, n, row, lower_tiles, small_tiles)
+        top = largest_eigenvalue(slots, n, row, lower_tiles, small_tiles)
     return top, size, follows
 
 
@@ -205,7 +161,7 @@ def gradient_product_kernel(
         unit_V, unit_K = unit_of_V(norm_exponent), power_of_two(12 + floor_log2(2 + p))
         C_exponent = tl.load(stats + C_SIZE, phase > START_INVERSE, 0.0).to(tl.int32)
         unit_KC, unit_X = power_of_two(14 - C_exponent + floor_log2(2 + p)), unit_of_X(C_exponent, p)
-        inverse = _inverse_buffer(tl.where(phase <= NEWTON_RESIDUAL, repetition, _newton_count(error)))
+        inverse = _inverse_buffer(tl.where(phase <= NEWTON_RESIDUAL, repetition, newton_count(error)))
         factor = _factor_buffer(repetition)
 
         of_product, of_first, of_second, of_identity, unit = 1.0, 0.0, 0.0, 0.0, unit_X
@@ -215,7 +171,7 @@ def gradient_product_kernel(
         if phase == SANDWICH_LEFT:
             if also:
                 left, right, target, first = V, V, Q, V
-                size = _norm_exponent(slots + V_SQUARES * row, small_tiles)
+                size = norm_exponent_of(slots + V_SQUARES * row, small_tiles)
                 of_product, of_first, unit = (1 / unit_V) * (1 / unit_V), 1 / unit_V, power_of_two(14 - 2 * size)
                 weighted = row > 0
                 if t == 0:
@@ -225,14 +181,14 @@ def gradient_product_kernel(
                     slots, stats, n, has_R, phase, repetition, row, lower_tiles, small_tiles
                 )
                 left, right, target = MU_R, C, T
-                unit_C = tl.where(follows, power_of_two(14 - _sandwich_exponent(top)), UNIT_G)
+                unit_C = tl.where(follows, power_of_two(14 - sandwich_exponent(top)), UNIT_G)
                 of_product, unit = (1 / unit_C) * (1 / unit_V), power_of_two(13 - norm_exponent - size)
         elif phase == SANDWICH_RIGHT:
             top, size, follows = _sandwich_sizes(
                 slots, stats, n, has_R, phase, repetition, row, lower_tiles, small_tiles
             )
             right = MU_R
-            growth = _sandwich_exponent(top)
+            growth = sandwich_exponent(top)
             of_product = power_of_two(norm_exponent + size - 13) * (1 / unit_V)
             if repetition == 0:
                 # C = GS - R GR R
@@ -260,7 +216,7 @@ def gradient_product_kernel(
             extent = tl.where(also, 0, depth)
         elif phase == NEWTON:
             left, right, first, target = inverse, W, inverse, _inverse_buffer(repetition + 1)
-            error = _newton_error(error, repetition)
+            error = newton_error(error, repetition)
             gain = 2 / (2 - error * error)
             of_product, of_first, unit = gain * (1 / UNIT) * (1 / unit_K), gain * (1 / unit_K), unit_K
         elif phase == NEWTON_RESIDUAL:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..launch import LaunchSequence, device_context
-from . import gradient_input, gradient_steps, roots_input, roots_steps
+from . import gradient_bounds, gradient_input, gradient_steps, roots_input, roots_progress, roots_steps
 from .schedule import coefficients
 from .tiles import BUFFERS, SMALL_TILE
 
@@ -41,7 +41,7 @@ def roots(A: Tensor, S: Tensor, R: Tensor, ridge: float, max_shift: float, key: 
             for step, phase in _ROOTS_PHASES:
                 kernel = roots_steps.roots_product_kernel
                 products.launch(kernel, len(a) * programs[phase], (*arguments, phase, step))
-            parity = roots_steps.MAX_STEPS.value % 2
+            parity = roots_progress.MAX_STEPS.value % 2
             others.launch(roots_input.finish_kernel, len(a) * small_every, (s, r, stats, n, parity))
 
 
@@ -74,7 +74,7 @@ _ROOTS_PHASES = (
     (0, roots_steps.FIRST_STEP.value),
     *(
         (step, phase)
-        for step in range(roots_steps.MAX_STEPS.value)
+        for step in range(roots_progress.MAX_STEPS.value)
         for phase in range(roots_steps.RESIDUAL.value, roots_steps.UPDATE.value + 1)
     ),
 )
@@ -88,10 +88,12 @@ def _gradient_phases(has_R: bool) -> tuple[tuple[int, int], ...]:
     left, right = g.SANDWICH_LEFT.value, g.SANDWICH_RIGHT.value
     sandwiches = [(left, 0), (right, 0), (left, 1), (right, 1)] if has_R else [(left, 0), (right, 1)]
     newton = [(g.NEWTON.value, 0)]
-    for k in range(1, g.MAX_NEWTON.value):
+    for k in range(1, gradient_bounds.MAX_NEWTON.value):
         newton += [(g.NEWTON_RESIDUAL.value, k), (g.NEWTON.value, k)]
     terms = [(phase.value, 0) for phase in (g.INVERSE_SQUARE, g.TERMS_LEFT, g.TERMS)]
-    doublings = [(phase.value, k) for k in range(g.MAX_DOUBLINGS.value) for phase in (g.DOUBLE_LEFT, g.DOUBLE)]
+    doublings = [
+        (phase.value, k) for k in range(gradient_bounds.MAX_DOUBLINGS.value) for phase in (g.DOUBLE_LEFT, g.DOUBLE)
+    ]
     return (*sandwiches, (g.START_INVERSE.value, 0), *newton, *terms, *doublings)
 
 

@@ -12,10 +12,6 @@ Each matrix takes the steps that the sums over its tiles suggest:
   that makes their eigenvalues positive. If it is larger than rounding explains, the matrix fails.
 
 Multiples of the identity are kept out of factors, and added in float32.
-
-The progress of a matrix: its status, which of two pairs of buffers holds Y and Z, the value of Z at an eigenvalue of
-zero, the shift relative to theta, holds so far, and for the step before the sum of fourth powers of the eigenvalues of
-E, negative if there was none, and the value of Z at zero. Z is stored relative to a power of two above that value.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -23,13 +19,10 @@ E, negative if there was none, and the value of Z at zero. Z is stored relative 
 import triton
 import triton.language as tl
 
-from ..primitives import TAYLOR_THRESHOLD, centred_eigenvalue_bound, eigenvalue_bound, suits_fast_path, total
-from ..scaling import floor_log2, power_of_two
+from ..primitives import centred_eigenvalue_bound, eigenvalue_bound, suits_fast_path, total
 from ..tiled.tiles import identity, store_result
 from .roots_input import (
     CENTRE,
-    DONE,
-    FAILED,
     MEAN,
     PROGRESS,
     PROGRESS_SIZE,
@@ -46,6 +39,18 @@ from .roots_input import (
     X,
     root_scale,
 )
+from .roots_progress import (
+    FOURTH_POWER,
+    LIFT_STEP,
+    PAIR,
+    ZERO_GAIN,
+    growth,
+    next_step,
+    power_above,
+    shift_for,
+    store_next_progress,
+    store_progress,
+)
 from .schedule import RATIO
 from .tiles import (
     buffer,
@@ -59,7 +64,6 @@ from .tiles import (
     tile_index,
 )
 
-MAX_STEPS = tl.constexpr(9)
 SQUARE_INPUT = tl.constexpr(0)  # phases
 FIRST_STEP = tl.constexpr(1)
 RESIDUAL = tl.constexpr(2)
@@ -72,21 +76,7 @@ U = tl.constexpr(5)
 D = tl.constexpr(6)
 D_TRANSPOSED = tl.constexpr(7)
 UNIT = tl.constexpr(2048.0)  # of all but X
-
-PAIR = tl.constexpr(1)  # of the progress
-ZERO_GAIN = tl.constexpr(2)
-HOLDS = tl.constexpr(4)
-FOURTH_BEFORE = tl.constexpr(5)
-ZERO_GAIN_BEFORE = tl.constexpr(6)
-
-FAST_STEP = tl.constexpr(2)  # rows of the table
-TAYLOR_STEP = tl.constexpr(3)
-LIFT_STEP = tl.constexpr(4)
-HOLD_STEP = tl.constexpr(5)
 LINEAR = tl.constexpr(0.5 / RATIO)
-FOURTH_POWER = tl.constexpr(RATIO)
-SINGULAR_GAIN = tl.constexpr(1e6)  # squared gain at which eigenvalues are zero if they are still small
-MAX_HOLDS = tl.constexpr(3)
 
 
 @triton.jit
@@ -95,11 +85,6 @@ def tiles_of_phase(phase, tile_rows):
     lower = tile_rows * (tile_rows + 1) // 2
     both = (phase == FIRST_STEP) | (phase == UPDATE)
     return tl.where(both, 2 * lower, tl.where(phase == SQUARE_INPUT, lower, tile_rows * tile_rows))
-
-
-@triton.jit
-def _power_above(x):
-    return power_of_two(floor_log2(x) + 1)
 
 
 @triton.jit
@@ -123,82 +108,12 @@ def _first_coefficients(slots, stats, table, n, row, lower_tiles) -> tuple:
 
 
 @triton.jit
-def _store_progress(progress, status, pair, gain, shift, holds, fourth_before, gain_before):
-    tl.store(progress + STATUS, status)
-    tl.store(progress + PAIR, pair)
-    tl.store(progress + ZERO_GAIN, gain)
-    tl.store(progress + SHIFT, shift)
-    tl.store(progress + HOLDS, holds)
-    tl.store(progress + FOURTH_BEFORE, fourth_before)
-    tl.store(progress + ZERO_GAIN_BEFORE, gain_before)
-
-
-@triton.jit
-def _next_step(progress, slots, stats, n, step, row, tile_rows) -> tuple:
-    """The row of the table, whether this step is the last, whether the iteration blew up, and sums over E.
-
-    These are the sum of the fourth powers of its eigenvalues, and the mean of its eigenvalues.
-    """
-    tiles = tile_rows * tile_rows
-    squares, fourths = sum_slots(slots, tiles), sum_slots(slots + 2 * row, tiles)
-    mean = sum_slots(slots + row, tile_rows) / n
-    gain, holds = tl.load(progress + ZERO_GAIN), tl.load(progress + HOLDS)
-    last = step == MAX_STEPS - 1
-    blown = not (fourths < 2 * n + 100)
-    converged = fourths < TAYLOR_THRESHOLD * TAYLOR_THRESHOLD
-    # Eigenvalues of E near one, those of M near zero, have fourth powers like their squares.
-    singular = (gain * gain > SINGULAR_GAIN) & (fourths > 0.8) & (fourths > 0.3 * squares)
-    holding = ((holds > 0) | singular) & (not converged)
-    small = converged | (fourths < 0.13) | (fourths < 0.25 * squares)
-    fast = (step == 0) & (tl.load(stats + SEEMS_EASY) > 0) & (not converged)
-    kind = tl.where(small, TAYLOR_STEP, tl.where(last, HOLD_STEP, LIFT_STEP))
-    kind = tl.where(fast, FAST_STEP, tl.where(holding, HOLD_STEP, kind))
-    is_last = converged | last | (holding & (holds >= MAX_HOLDS - 1))
-    return kind, is_last, blown, fourths, mean
-
-
-@triton.jit
-def _shift_for(progress, max_shift) -> tuple:
-    """A shift that makes the eigenvalues of the step before positive, a power of two that keeps M small, the gain."""
-    fourth, gain = tl.load(progress + FOURTH_BEFORE), tl.load(progress + ZERO_GAIN_BEFORE)
-    # No eigenvalue of E was larger than the root of the root of that sum.
-    shift = tl.minimum(max_shift, (0.2 + tl.sqrt(tl.sqrt(fourth))) / (gain * gain))
-    exponent = floor_log2(1.2 + shift * gain * gain)
-    return shift, power_of_two(-((exponent + 2) >> 1)), gain
-
-
-@triton.jit
-def _may_shift(progress):
-    """Once, and if there was a step before."""
-    return (tl.load(progress + FOURTH_BEFORE) >= 0) & (tl.load(progress + SHIFT) == 0)
-
-
-@triton.jit
-def _growth(c):
-    """What a step multiplies an eigenvalue of zero of Z by."""
-    return 1 + tl.load(c) + tl.load(c + 1) + tl.load(c + 2) * (1 + FOURTH_POWER)
-
-
-@triton.jit
 def _correction(c, mean) -> tuple:
     """Coefficients of D in E, U and U^2, and D at the mean of the eigenvalues of E."""
     d1, d2, d3 = tl.load(c), tl.load(c + 1), tl.load(c + 2)
     d4 = d3 * FOURTH_POWER
     of_U = d2 - d4 * (LINEAR * LINEAR)
     return d1 - of_U * LINEAR, of_U, d4, mean * (d1 + mean * (d2 + mean * (d3 + mean * d4)))
-
-
-@triton.jit
-def _store_next_progress(progress, target, kind, is_last, blown, fourth, max_shift, table):
-    pair, gain = tl.load(progress + PAIR), tl.load(progress + ZERO_GAIN)
-    if blown:
-        shift, factor, gain_before = _shift_for(progress, max_shift)
-        status = tl.where(_may_shift(progress), RUNNING, FAILED)
-        _store_progress(target, status, pair, factor * gain_before, shift, 0.0, -1.0, gain)
-    else:
-        holds = tl.load(progress + HOLDS) + tl.where(kind == HOLD_STEP, 1.0, 0.0)
-        status, shift = tl.where(is_last, DONE, RUNNING), tl.load(progress + SHIFT)
-        _store_progress(target, status, 1 - pair, gain * _growth(table + 3 * kind), shift, holds, fourth, gain)
 
 
 @triton.jit(do_not_specialize=["n", "phase", "step"])
@@ -227,16 +142,16 @@ def roots_product_kernel(
     running, blown, is_last = status == RUNNING, step < 0, step < 0
     kind, fourth, mean = LIFT_STEP, 0.0, 0.0
     if running & (phase >= CORRECTION):
-        kind, is_last, blown, fourth, mean = _next_step(progress, slots, stats, n, step, row, tile_rows)
+        kind, is_last, blown, fourth, mean = next_step(progress, slots, stats, n, step, row, tile_rows)
     if t == 0:
         if phase == UPDATE:
             if running:
-                _store_next_progress(progress, next_progress, kind, is_last, blown, fourth, max_shift, table)
+                store_next_progress(progress, next_progress, kind, is_last, blown, fourth, max_shift, table)
             else:
                 tl.store(next_progress + STATUS, status)
                 tl.store(next_progress + SHIFT, tl.load(progress + SHIFT))
         elif (phase == FIRST_STEP) & (not running):
-            _store_progress(stats + PROGRESS, status, 0.0, 1.0, 0.0, 0.0, -1.0, 1.0)
+            store_progress(stats + PROGRESS, status, 0.0, 1.0, 0.0, 0.0, -1.0, 1.0)
 
     is_shifted = blown & (phase == UPDATE)
     if running & ((not blown) | is_shifted):
@@ -253,7 +168,7 @@ def roots_product_kernel(
             of_product = 1 / (UNIT_X * UNIT_X)
             if phase == FIRST_STEP:
                 z0, z1, z2, relative, theta, gain, easy = _first_coefficients(slots, stats, table, n, row, lower_tiles)
-                scale = tl.where(is_Z, 1 / _power_above(gain), relative)
+                scale = tl.where(is_Z, 1 / power_above(gain), relative)
                 of_Y = tl.where(is_Z, 0.0, 1 / theta)
                 of_identity = scale * z0
                 of_first = (scale * z1 + of_Y * z0) / UNIT_X
@@ -264,13 +179,13 @@ def roots_product_kernel(
                 if t == 0:
                     tl.store(stats + THETA, theta)
                     tl.store(stats + SEEMS_EASY, tl.where(easy, 1.0, 0.0))
-                    _store_progress(stats + PROGRESS, status, 0.0, gain, 0.0, 0.0, -1.0, gain)
+                    store_progress(stats + PROGRESS, status, 0.0, gain, 0.0, 0.0, -1.0, gain)
             else:
                 of_first = 1 / UNIT_X
                 unit = UNIT_X
         elif phase == RESIDUAL:
             left, right, target, transposed = pair + 1, pair, E, E
-            of_product *= -_power_above(tl.load(progress + ZERO_GAIN))
+            of_product *= -power_above(tl.load(progress + ZERO_GAIN))
             of_identity = 1.0
         elif phase == RESIDUAL_SQUARE:
             left, right, first, target, transposed = E, E, E, U, U
@@ -284,11 +199,11 @@ def roots_product_kernel(
             of_identity = -identity_part
         elif blown:
             # Y + shift Z and Z of the step before, in place of Y and Z.
-            shift, factor, gain = _shift_for(progress, max_shift)
+            shift, factor, gain = shift_for(progress, max_shift)
             first, second = 2 - pair + Z, 3 - pair
             target, transposed, extent = pair + Z, pair + Z, 0
-            zeta = _power_above(gain)
-            of_first = factor * tl.where(is_Z, zeta / _power_above(factor * gain), 1.0) / UNIT
+            zeta = power_above(gain)
+            of_first = factor * tl.where(is_Z, zeta / power_above(factor * gain), 1.0) / UNIT
             of_second = tl.where(is_Z, 0.0, factor * shift * zeta / UNIT)
         else:
             # Off the diagonal both Y D and its transpose are computed, or D Z: D is not symmetric.
@@ -297,7 +212,7 @@ def roots_product_kernel(
             extent = tl.where(i == j, depth, 2 * depth)
             _, _, _, identity_part = _correction(table + 3 * kind, mean)
             gain = tl.load(progress + ZERO_GAIN)
-            zeta, next_zeta = _power_above(gain), _power_above(gain * _growth(table + 3 * kind))
+            zeta, next_zeta = power_above(gain), power_above(gain * growth(table + 3 * kind))
             scale = tl.where(is_Z, zeta / next_zeta, 1.0)
             if is_last:
                 scale = root_scale(stats, not is_Z) * tl.where(is_Z, zeta, 1.0)

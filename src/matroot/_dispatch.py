@@ -19,6 +19,7 @@ from .backends.cpu.compiled import Compiled
 from .backends.cpu.lapack import Lapack
 from .backends.torch_ops import TorchOps
 from .backends.triton.backend import Triton
+from .backends.triton.fp16x3.backend import Fp16x3
 from .gradients import Exact, Gradient, Krylov, Smith
 from .methods import Eigen, Method, Minimax
 from .methods._base import Output
@@ -26,9 +27,10 @@ from .methods._base import Output
 _KERNELS = (Triton(), Compiled())
 _REFINED = Refined(*_KERNELS)
 BACKENDS: dict[str, Backend] = {
-    backend.name: backend for backend in (*_KERNELS, Lapack(), _REFINED, Embedded(*_KERNELS, _REFINED), TorchOps())
+    backend.name: backend
+    for backend in (*_KERNELS, Lapack(), _REFINED, Embedded(*_KERNELS, _REFINED), TorchOps(), Fp16x3())
 }
-"""Fastest first; the last one takes every call."""
+"""Fastest first up to the one that takes every call; then those that are chosen by name only."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ def choose(
     ``refined``   ``Minimax`` with ``Smith``, as they are by default, in float64, from float32 results of ``triton``
                   or ``compiled``; asks the host whether they converged, so not in a CUDA graph or ``torch.compile``
     ``embedded``  the same for complex matrices, as real ones of twice the size
+    ``fp16x3``    by name only: ``Minimax`` with ``Smith`` by other kernels, n from 65 to 16384, float32 and half types
     ============  ================================================================================================
 
     Args:
@@ -186,7 +189,12 @@ def _plan(context: CallContext, method: str | Method, gradient: str | Gradient |
 
 def fastest_supported(context: CallContext, method: Method, gradient: Gradient) -> str:
     """The name of the fastest backend that supports the call."""
-    return next(name for name in BACKENDS if BACKENDS[name].why_unsupported(context, method, gradient) is None)
+    return next(name for name in _automatic() if BACKENDS[name].why_unsupported(context, method, gradient) is None)
+
+
+def _automatic() -> list[str]:
+    """The backends that ``"auto"`` may choose."""
+    return [name for name, backend in BACKENDS.items() if not backend.by_name_only]
 
 
 def _own_gradient(context: CallContext, method: Method, backend: str) -> Gradient:
@@ -204,7 +212,7 @@ def _auto(context: CallContext, backend: str) -> tuple[Method, Gradient, str]:
     if backend == "lapack":
         return Eigen(), Exact(), "what the backend is for"
     on_cpu = context.device.type == "cpu"
-    names = BACKENDS if backend == "auto" else (backend,)
+    names = _automatic() if backend == "auto" else (backend,)
     supported = any(
         isinstance(BACKENDS[name], FusedBackend) and BACKENDS[name].why_unsupported(context, Minimax(), Smith()) is None
         for name in names

@@ -92,7 +92,7 @@ def choose(
     ``refined``   ``Minimax`` with ``Smith``, as they are by default, in float64, from float32 results of ``triton``
                   or ``compiled``; asks the host whether they converged, so not in a CUDA graph or ``torch.compile``
     ``embedded``  the same for complex matrices, as real ones of twice the size
-    ``fp16x3``    by name only: ``Minimax`` with ``Smith`` by other kernels, n from 65 to 16384, float32 and half types
+    ``fp16x3``    by name only: ``Minimax`` with ``Smith`` by other kernels up to n = 16384, float32 and half types
     ============  ================================================================================================
 
     Args:

@@ -51,13 +51,13 @@ def test_compiles(kernel):
 
 
 def test_by_name_only():
-    """ "auto" knows nothing of it; elsewhere than on a GPU, and below its sizes, it says why not."""
+    """ "auto" knows nothing of it; elsewhere than on a GPU, and beyond its sizes, it says why not."""
     assert all(name != "fp16x3" for name in _dispatch._automatic())
     with pytest.raises(ValueError, match="the matrices are on cpu, not cuda"):
         matroot.sqrtm(torch.eye(100), backend="fp16x3")
-    context = CallContext(torch.device("cuda"), torch.float32, torch.Size((64, 64)))
+    context = CallContext(torch.device("cuda"), torch.float32, torch.Size((16385, 16385)))
     why = _dispatch.BACKENDS["fp16x3"].why_unsupported(context, matroot.Minimax(), matroot.Smith())
-    assert why == "matrices up to 64 have no kernel of this backend"
+    assert why == "matrices of size 16385 are larger than 16384"
 
 
 def corrected(step, s):

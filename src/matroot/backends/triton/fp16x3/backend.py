@@ -11,8 +11,6 @@ from ..._base import CallContext, Cotangents, Evaluation, FusedBackend, Tensors,
 from ...torch_ops import rounding_tolerance
 from ..minimax import unavailable_reason
 
-SMALLEST = 65  # 1 once on_chip.py is here
-"""Matrices from this size on have kernels."""
 LARGEST = 16384
 """Offsets inside a matrix have 32 bits."""
 _ON_CHIP = 64
@@ -33,8 +31,6 @@ class Fp16x3(FusedBackend):
             return "not inside torch.compile"
         if context.dtype not in (torch.float32, torch.bfloat16, torch.float16):
             return "kernels are for float32, float16 and bfloat16"
-        if context.n < SMALLEST:
-            return f"matrices up to {SMALLEST - 1} have no kernel of this backend"
         if context.n > LARGEST:
             return f"matrices of size {context.n} are larger than {LARGEST}"
         return unavailable_reason(context.device)
@@ -49,7 +45,7 @@ class Fp16x3(FusedBackend):
         if n > _ON_CHIP:
             from .launch import roots
         else:
-            from .on_chip import roots  # pyright: ignore[reportMissingImports]
+            from .on_chip import roots
         roots(A, S, R, ridge, rounding_tolerance(n, A.dtype), key)
         return Evaluation((S, R) if output == "both" else (S,) if output == "sqrt" else (R,))
 
@@ -64,6 +60,6 @@ class Fp16x3(FusedBackend):
         if S.shape[-1] > _ON_CHIP:
             from .launch import solve
         else:
-            from .on_chip import solve  # pyright: ignore[reportMissingImports]
+            from .on_chip import solve
         solve(*inputs, out, ridge, has_S, has_R, key)
         return out

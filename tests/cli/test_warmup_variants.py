@@ -20,6 +20,8 @@ from triton.runtime import driver
 from matroot.backends.triton.tiled import fast_launch, occupancy
 from matroot.backends.triton.tiled import launch as tiled_launch
 
+from ..backends.triton.unhashed import forget_hashes
+
 pytestmark = pytest.mark.skipif(knobs.runtime.interpret, reason="the interpreter compiles nothing")
 
 DEVICE = torch.device("cuda:0")
@@ -33,13 +35,14 @@ ODD_SIZES = (1, 7, 20, 50, 65, 99, 131)
 
 
 class Recorder:
-    """Stands for Triton's compiler: ``keys`` has the kernel and Triton's key of every launch."""
+    """Stands for Triton's compiler: ``keys`` has kernel, hash of its source and Triton's key of every launch."""
 
     def __init__(self, properties, programs, monkeypatch):
         self.keys = set()
         target = GPUTarget("cuda", 90, 32)
+        # Kernels remember what a device is: this one is no other's.
         active = SimpleNamespace(
-            get_current_target=lambda: target, get_current_device=lambda: 0, get_current_stream=lambda device: 0
+            get_current_target=lambda: target, get_current_device=lambda: -1, get_current_stream=lambda device: 0
         )
         monkeypatch.setattr(driver, "_active", active)
         monkeypatch.setattr(knobs.runtime, "jit_cache_hook", self.compile)
@@ -64,7 +67,7 @@ class Recorder:
         self.clear()
 
     def compile(self, *, key, fn, **_):
-        self.keys.add((fn.name, key))
+        self.keys.add((fn.name, fn.jit_function.cache_key, key))
         return True  # Triton is not to compile it
 
     def of(self, call):
@@ -169,11 +172,24 @@ def test_half_types(n, dtype, recorder):
             assert recorder.of(lambda A=A: roots(A, 0.0)) <= known, (batch, name)
 
 
+def test_in_all_orders(recorder, monkeypatch):
+    """A process that begins with other sizes than the one that compiled ahead, and several of those."""
+    forget_hashes(monkeypatch)
+    known = warmed(recorder, (32, 256))
+    for sizes in ((256, 32), (32, 256)):
+        forget_hashes(monkeypatch)
+        for n in sizes:
+            assert recorder.of(lambda n=n: call(torch.empty(8, n, n, device=DEVICE), 0.0)) <= known, sizes
+    for task in warmup.tasks_for((32, 256), ("float32",), DEVICE):
+        forget_hashes(monkeypatch)
+        assert recorder.of(lambda task=task: task.launch(DEVICE)) <= known, task
+
+
 def test_no_more_is_compiled_than_needed(recorder):
     """Numbers of variants for a size, which a new argument of a kernel would multiply."""
-    small, tiled = Counter(name for name, _ in warmed(recorder, [32])), warmed(recorder, [256])
+    small, tiled = Counter(name for name, *_ in warmed(recorder, [32])), warmed(recorder, [256])
     assert small == {"roots_kernel": 1, "solve_kernel": 3}
-    tiled = Counter(name for name, _ in tiled)
+    tiled = Counter(name for name, *_ in tiled)
     assert tiled == {
         "fast_roots_cooperative_kernel": 1,
         "fast_gradient_cooperative_kernel": 3,

@@ -31,15 +31,29 @@ def test_without_a_device_it_says_so(capsys):
 def test_nothing_is_asked_for_twice(compiled):
     assert main.main([*CALL, "--dtype", "float32", "bfloat16", "float32"]) == 0
     tasks, device, jobs, _ = compiled[0]
-    assert device == "cuda"
+    assert device == torch.device("cuda")
     assert 1 <= jobs <= len(tasks) == len(set(tasks))
     assert {(task.n, task.dtype) for task in tasks if task.output is None} == {
         (n, dtype) for n in (8, 32) for dtype in ("float32", "bfloat16")
     }
     for output in warmup.COTANGENTS:
         own = [task for task in tasks if task.output == output]
-        assert {(task.n, task.batch > 1) for task in own} == {(n, many) for n in (8, 32) for many in (False, True)}
+        assert {(task.n, task.batch) for task in own} == {(8, 1), (32, 1)}
         assert {task.dtype for task in own} == {"float32"}
+
+
+@pytest.mark.parametrize(
+    ("n", "resident", "batches"), [(64, 264, (1,)), (128, 264, (1, 26, 27)), (256, 264, (1, 26, 27)), (1024, 40, (1,))]
+)
+def test_batches_on_both_sides_of_a_cooperative_launch(n, resident, batches, monkeypatch):
+    """Ten tiles of 128 or 256 rows are on and below the diagonal; all of their programs must be resident at once."""
+    pytest.importorskip("triton")
+    from matroot.backends.triton.tiled import fast_launch
+
+    monkeypatch.setattr(fast_launch, "max_resident_programs", lambda device: resident)
+    tasks = [*warmup.tasks_for([n], ["float32"], torch.device("cuda"))]
+    assert {task.batch for task in tasks} == {*batches}
+    assert len(tasks) == 4 * len(batches)
 
 
 def test_sizes_without_kernels_are_named(compiled, monkeypatch, capsys):
@@ -75,7 +89,7 @@ def test_processes_run_all_tasks_whichever_fails(capsys):
         warmup.Task(1, 4, "float32", "inverse root"),
     ]
     stream = io.StringIO()
-    assert warmup.compile_all(tasks, "cpu", 1, Console(file=stream)) == 1
+    assert warmup.compile_all(tasks, torch.device("cpu"), 1, Console(file=stream)) == 1
     assert stream.getvalue().startswith("0 kernels compiled")
     (message,) = capsys.readouterr().err.splitlines()  # of one task: the others ran
     assert message.startswith("roots, 2 x 4, nonsense: AttributeError")

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import zip_longest
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +16,7 @@ from typing import Any
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from torch import Tensor
 
 import matroot
 
@@ -22,10 +24,9 @@ from .._autograd.ops import minimax_roots, smith_solve
 from .._dispatch import BACKENDS, context_of
 from .._terminal import CommandError
 from .._timer import one_line
+from ..backends.triton.minimax import batches_of_all_kernels
 from ..bench.text import shape
 
-LARGE = 1 << 24
-"""Elements of a large batch, more than stay on any chip: kernels may depend on that."""
 COTANGENTS = {"root": (True, False), "inverse root": (False, True), "both roots": (True, True)}
 """Gradients, and of which of the two roots the cotangent is there."""
 
@@ -43,27 +44,30 @@ class Task:
         what = "roots" if self.output is None else f"gradient of {self.output}"
         return f"{what}, {shape(self.batch, self.n)}, {self.dtype}"
 
-    def run(self, device: str) -> None:
+    def run(self, device: torch.device) -> None:
+        """Compile, launch, and wait for the device."""
+        self.launch(device)[0, 0, 0].item()
+
+    def launch(self, device: torch.device) -> Tensor:
         """The operators of ``torch.compile``, which call kernels and nothing else; the identity suits every path."""
         A = torch.eye(self.n, dtype=getattr(torch, self.dtype), device=device).repeat(self.batch, 1, 1)
         if self.output is None:
-            found = minimax_roots(A, 0.0)[0]
-        else:
-            S, R = (A if there else None for there in COTANGENTS[self.output])
-            found = smith_solve(A, A, S, R, 0.0)
-        found[0, 0, 0].item()  # waits for the device
+            return minimax_roots(A, 0.0)[0]
+        S, R = (A if there else None for there in COTANGENTS[self.output])
+        return smith_solve(A, A, S, R, 0.0)
 
 
-def tasks_for(sizes: Sequence[int], dtypes: Sequence[str]) -> Iterator[Task]:
-    """Roots of one matrix and of many for every dtype, and gradients, for which all dtypes are float32.
+def tasks_for(sizes: Sequence[int], dtypes: Sequence[str], device: torch.device) -> Iterator[Task]:
+    """Roots for every dtype, and gradients, for which all dtypes are float32, of batches that differ in their kernels.
 
     Neighbours differ in size: they compile different kernels, and processes do not wait for each other.
     """
-    for large in (False, True):
+    batches = zip_longest(*[[(n, batch) for batch in batches_of_all_kernels(n, device)] for n in sizes])
+    for shapes in batches:
         for output, names in ((None, dtypes), *((output, ("float32",)) for output in COTANGENTS)):
             for dtype in names:
-                for n in sizes:
-                    yield Task(max(2, LARGE // n**2) if large else 1, n, dtype, output)
+                for n, batch in filter(None, shapes):
+                    yield Task(batch, n, dtype, output)
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -77,8 +81,8 @@ def run(chosen: argparse.Namespace) -> int:
         return _fail("; ".join(dict.fromkeys(reasons.values())))
     for why in reasons.values():
         print(f"left out: {why}")
-    tasks = [*tasks_for([n for n in sizes if n not in reasons], list(dict.fromkeys(chosen.dtype)))]
-    return compile_all(tasks, str(device), min(chosen.jobs or os.cpu_count() or 1, len(tasks)), Console())
+    tasks = [*tasks_for([n for n in sizes if n not in reasons], list(dict.fromkeys(chosen.dtype)), device)]
+    return compile_all(tasks, device, min(chosen.jobs or os.cpu_count() or 1, len(tasks)), Console())
 
 
 def _device(name: str) -> torch.device:
@@ -101,7 +105,7 @@ def _fail(why: str) -> int:
     return 1
 
 
-def compile_all(tasks: Sequence[Task], device: str, jobs: int, console: Console) -> int:
+def compile_all(tasks: Sequence[Task], device: torch.device, jobs: int, console: Console) -> int:
     """Run tasks in so many processes and say what they compiled; one that fails does not stop the others."""
     start = time.perf_counter()
     compiled: list[str] = []
@@ -141,7 +145,7 @@ def _start_process(folder: str) -> None:
     _lock.install()
 
 
-def _run_task(task: Task, device: str) -> list[str]:
+def _run_task(task: Task, device: torch.device) -> list[str]:
     """The kernels that were compiled for it."""
     before = len(_lock.compiled)
     task.run(device)

@@ -11,6 +11,7 @@ from torch import nn
 from torch.amp.grad_scaler import GradScaler
 
 from .._terminal import CommandError
+from ..backends.triton.cache_folder import keep_cache_folder
 from ..nn import update_statistics
 from . import distributed, network
 from .average import Average
@@ -55,6 +56,7 @@ class Trainer:
             network.to_channels_last(plain)
         self.network = distributed.synchronise(plain, ranks)
         if recipe.compile:
+            keep_cache_folder()
             self.network.compile()
         self.model = distributed.parallel(self.network, recipe, ranks, fsdp)
         self.optimizer = create_optimizer(self.network, recipe)

@@ -11,6 +11,7 @@ import torch
 import matroot
 from matroot.backends.triton import minimax
 from matroot.backends.triton.launch import COMMON_OPTIONS, LaunchSequence, launch, launch_cached
+from matroot.backends.triton.layout import as_compiled
 from matroot.methods.minimax import kernel_schedules
 
 ROOT = Path(__file__).parents[3]
@@ -83,21 +84,50 @@ def test_later_launches_are_told_the_stream(monkeypatch):
     assert kernel.again == [((3, 1, 1), (x, 4, 8, True), {"stream": 7})]
 
 
-def test_small_matrices_compile_once_for_a_layout(monkeypatch):
+def test_small_matrices_compile_once_for_all_layouts(monkeypatch):
     kernel, option = Recorder(), {"SIZE": 8}
     monkeypatch.setattr(minimax, "_roots_launch", lambda *of: (kernel, None, 0.0, option))
     monkeypatch.setattr(minimax, "_solve_launch", lambda *of: (kernel, option))
     whole = torch.zeros(2 * 16 + 1)
     A, unaligned = whole[:-1].view(2, 4, 4), whole[1:].view(2, 4, 4)
-    calls = [lambda A=A: minimax.roots(A, 0.0, tuple) for A in (A, unaligned, A.mT, A.half(), A[:, :3, :3])]
-    calls += [
-        lambda given=given: minimax.solve(*given, 0.0)
-        for given in ((A, A, A, None), (A, A, None, A), (A, A, A, A), (unaligned, A, A, None), (A, unaligned, A, None))
-    ]
-    for _ in range(2):
-        for call in calls:
-            call()
-    assert len(kernel.first) == len(kernel.again) == len(calls)
+    for like in (A, unaligned, A.mT, A[:1].expand(2, -1, -1), A.permute(1, 2, 0).contiguous().permute(2, 0, 1)):
+        minimax.roots(like, 0.0, tuple)
+    assert (len(kernel.first), len(kernel.again)) == (1, 4)
+    for like in (A.half(), A[:, :3, :3]):
+        minimax.roots(like, 0.0, tuple)
+    assert (len(kernel.first), len(kernel.again)) == (3, 4)
+    for given in ((A, A, A, None), (A, A, None, A), (A, A, A, A)):
+        minimax.solve(*given, 0.0)
+    assert (len(kernel.first), len(kernel.again)) == (6, 4)
+    for given in ((unaligned, A, A, None), (A, unaligned, A, None), (A, A, None, A.mT)):
+        minimax.solve(*given, 0.0)
+    assert (len(kernel.first), len(kernel.again)) == (6, 7)
+    for _, arguments, _ in kernel.first + kernel.again:
+        assert all(T.data_ptr() % 16 == 0 for T in arguments if isinstance(T, torch.Tensor))
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_layouts_are_those_of_contiguous_matrices(batch):
+    """In place where only the numbers differ, otherwise copied; of the same symmetric parts."""
+    n = 32
+    whole = torch.randn(batch * (n + 16), n + 16)
+    padded = whole.view(batch, n + 16, n + 16)[:, :n, :n]
+    dense = padded.contiguous()
+    for A, in_place in (
+        (dense, True),
+        (dense.mT, True),
+        (padded, True),
+        (dense[:1].expand(batch, -1, -1), True),
+        (whole.flatten()[1 : 1 + batch * n * n].view(batch, n, n), False),
+        (dense.permute(1, 2, 0).contiguous().permute(2, 0, 1), batch == 1),
+        (dense[:, ::2, ::2], False),
+    ):
+        found = as_compiled(A)
+        assert (found.data_ptr() == A.data_ptr()) == in_place
+        assert found.data_ptr() % 16 == 0
+        assert found.stride(2) == 1
+        assert found.stride(1) % 16 == found.stride(0) % 16 == 0
+        assert torch.equal(found + found.mT, A + A.mT)
 
 
 def test_a_sequence_of_launches_compiles_once_for_a_layout():

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from .compile_log import log_slow_compilation
+from .source_hash import hash_callees_first
 
 COMMON_OPTIONS = {"enable_fp_fusion": True}
 """Of every kernel: a product and a sum round once, which Triton from 3.10 on does only where it is asked to."""
@@ -49,6 +50,7 @@ def launch_cached(
         stream = {} if device < 0 else {"stream": torch._C._cuda_getCurrentRawStream(device)}
         compiled[grid](*arguments, *constants, **stream)
     else:
+        hash_callees_first(kernel)
         with log_slow_compilation(kernel):
             compiled = kernel[grid](*arguments, **options, **COMMON_OPTIONS)
         _compiled[key] = compiled, tuple(options[name] for name in kernel.arg_names[len(arguments) :])

@@ -15,6 +15,7 @@ from ..._tracing import constant_in_traces
 from .._base import readable
 from ..torch_ops import rounding_tolerance
 from .launch import launch_cached
+from .layout import aligned, as_compiled
 from .tables import Schedules, coefficients
 
 LARGEST = 1024
@@ -45,10 +46,11 @@ def roots(A: Tensor, ridge: float, schedules: Callable[[], Schedules]) -> tuple[
 
     NaN for matrices that hold NaN or Inf or have a clearly negative eigenvalue, zero for zero matrices.
     """
+    A = as_compiled(A)
     n, strides = A.shape[-1], A.stride()
     S = torch.empty_like(A, dtype=torch.float32, memory_format=torch.contiguous_format)
     R = torch.empty_like(S)
-    key = (n, A.dtype, strides, A.data_ptr() % 16 == 0)
+    key = (n, A.dtype)
     if n > _ON_CHIP:
         from .tiled.launch import roots as tiled_roots
 
@@ -62,11 +64,10 @@ def roots(A: Tensor, ridge: float, schedules: Callable[[], Schedules]) -> tuple[
 def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: float) -> Tensor:
     """X with S X + X S = GS - R GR R and the ridge's share, float32 (k, n, n); symmetric parts of the G's count."""
     n, has_S, has_R = S.shape[-1], GS is not None, GR is not None
-    S, R = readable(S, torch.float32), readable(R, torch.float32)
-    GS = S if GS is None else readable(GS, torch.float32)
-    GR = S if GR is None else readable(GR, torch.float32)
+    S, R = (aligned(readable(T, torch.float32)) for T in (S, R))
+    GS, GR = (S if G is None else aligned(readable(G, torch.float32)) for G in (GS, GR))
     out = torch.empty_like(S)
-    key = (n, has_S, has_R, *[T.data_ptr() % 16 == 0 for T in (S, R, GS, GR)])
+    key = (n, has_S, has_R)
     if n > _ON_CHIP:
         from .tiled.launch import solve as tiled_solve
 
@@ -75,6 +76,15 @@ def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: flo
         kernel, options = _solve_launch(n, S.is_cuda, has_S, has_R)
         launch_cached(kernel, (S.shape[0], 1, 1), (S, R, GS, GR, out, n, ridge), options, key)
     return out
+
+
+def batches_of_all_kernels(n: int, device: torch.device) -> tuple[int, ...]:
+    """Batches of matrices of size n that between them launch every kernel which batches of any size do."""
+    if n <= _ON_CHIP:
+        return (1,)
+    from .tiled.fast_launch import batches_of_all_kernels as of_tiled
+
+    return of_tiled(n, device)
 
 
 @cache

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from ..._terminal import CommandError
 from ..._tracing import autocast_disabled
+from ...backends.triton.cache_folder import keep_cache_folder
 from ...nn.whiten_color import whiten_color
 
 SCALES = (("2",), ("5", "9"), ("12", "16"), ("19", "22", "25", "29"))
@@ -52,6 +53,7 @@ class Teacher(nn.Module):
 
     def compile_encoder(self) -> None:
         """Let ``torch.compile`` have the encoder: padding then keeps the memory format, and activations are fused."""
+        keep_cache_folder()
         self._encode = torch.compile(self._encode_eagerly, dynamic=False)
 
     def encode(self, images: Tensor) -> tuple[Tensor, ...]:

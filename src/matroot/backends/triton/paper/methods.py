@@ -21,6 +21,7 @@ from ...constants import on_device
 from ...torch_ops import rounding_tolerance
 from ..launch import COMMON_OPTIONS
 from ..minimax import on_chip_options
+from ..source_hash import hash_callees_first
 
 LARGEST = 64
 """Kernels are for matrices up to this size."""
@@ -31,6 +32,7 @@ def evaluate(A: Tensor, ridge: float, method: Method, output: Output) -> tuple[T
     sqrt, inverse = output != "invsqrt", output != "sqrt"
     found = [torch.empty(A.shape, dtype=torch.float32, device=A.device) for _ in is_inverse(output)]
     launch = _launch(method)
+    hash_callees_first(launch.kernel)
     tables = [on_device(A.device, launch.table)] if launch.table else []
     n = A.shape[-1]
     tolerances = [rounding_tolerance(n, kind) for kind in (torch.float32, A.dtype)]
@@ -59,6 +61,7 @@ def solve(roots: Tensors, cotangents: Cotangents, ridge: float, gradient: Lyapun
     out = torch.empty_like(B)
     has = {"ALONE": S is None, "HAS_S": GS is not None, "HAS_R": GR is not None}
     tolerance = -1.0 if gradient.tolerance is None else float(gradient.tolerance)
+    hash_callees_first(lyapunov_kernel)
     launch: Any = lyapunov_kernel[(len(B),)]
     with torch.cuda.device_of(B):
         launch(

@@ -86,6 +86,15 @@ def solve(inputs: tuple[Tensor, ...], out: Tensor, ridge: float, has_cotangent: 
     return deferred
 
 
+def batches_of_all_kernels(n: int, device: torch.device) -> tuple[int, ...]:
+    """Batches that between them launch every kernel which batches of any size do.
+
+    One matrix, the largest batch that may be cooperative, with few programs a matrix, and one that is not cooperative.
+    """
+    largest = max_resident_programs(device) // _tile_counts(n, _cooperative_tile(n))[0]
+    return tuple(sorted({1, largest, largest + 1} - {0}))
+
+
 def programs_per_matrix(
     kernel: Any,
     A: Tensor,
@@ -143,7 +152,7 @@ def _solve_by_phase(
                     programs,
                     (*arguments, repetition),
                     PHASE=phase,
-                    HAS_S=has_cotangent["HAS_S"],
+                    HAS_S=phase == 1 and has_cotangent["HAS_S"],  # no other phase depends on it
                 )
 
 

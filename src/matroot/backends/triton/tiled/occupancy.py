@@ -11,6 +11,7 @@ import torch
 
 from ..compile_log import log_slow_compilation
 from ..launch import COMMON_OPTIONS
+from ..source_hash import hash_callees_first
 
 WARPS = 4
 """Per program, where nothing else is said."""
@@ -73,6 +74,7 @@ def resident_programs(
         return 1
     key = (id(kernel), device, *options.values(), key)
     if key not in _resident:
+        hash_callees_first(kernel)
         with log_slow_compilation(kernel):
             compiled = kernel.warmup(*arguments(), grid=(1, 1, 1), **options, **COMMON_OPTIONS)
         limits = torch.cuda.get_device_properties(device)

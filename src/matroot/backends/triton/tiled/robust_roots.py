@@ -133,8 +133,9 @@ def _store_step(
     return target
 
 
-# Neither the number and size of the groups nor the size of the matrices is a reason to compile again.
-@triton.jit(do_not_specialize=["batch", "groups", "programs_per_matrix", "n"])
+# Neither the number and size of the groups nor the size of the matrices is a reason to compile again. Where matrices
+# may end anywhere in a tile, the divisibility of their strides is of no use either.
+@triton.jit(do_not_specialize=["batch", "groups", "programs_per_matrix", "n", "stride_batch", "stride_row"])
 def robust_roots_kernel(
     A, S, R, table, scratch, sums, deferred, batch, groups, programs_per_matrix,
     n, stride_batch, stride_row, stride_column, ridge, max_shift,

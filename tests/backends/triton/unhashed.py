@@ -1,0 +1,27 @@
+"""The functions of kernels as in a process that has hashed none of them."""
+
+import importlib
+
+from triton import JITFunction
+
+from matroot.backends.triton import source_hash
+
+from .test_compiles import MODULES
+
+HELPERS = (
+    "primitives", "scaling", "paper.clean", "tiled.tiles", "tiled.split_fp16", "tiled.split_integer",
+    "tiled.fast_roots", "tiled.fast_gradient",
+)  # fmt: skip
+
+
+def functions():
+    modules = [importlib.import_module(f"matroot.backends.triton.{name}") for name in (*MODULES, *HELPERS)]
+    found = {id(f): f for module in modules for f in vars(module).values() if isinstance(f, JITFunction)}
+    return [*found.values()]
+
+
+def forget_hashes(monkeypatch):
+    monkeypatch.setattr(source_hash, "_hashed", set())
+    for function in functions():
+        monkeypatch.setattr(function, "hash", None)
+        monkeypatch.setattr(function, "used_global_vals", {})

@@ -57,7 +57,7 @@ def test_problems_have_errors_of_rounding(problem):
 
 
 def test_a_wrong_root_would_show(monkeypatch):
-    monkeypatch.setattr(matroot, "sqrtm", lambda A: 1.001 * torch.linalg.cholesky(A))
+    monkeypatch.setattr(matroot, "sqrtm", lambda A, backend: 1.001 * torch.linalg.cholesky(A))
     result = compared.measure_problem(problems.HARD[-1].small(), "cpu", quick=True)
     assert result["errors"]["matroot"]["root"] > 1e-3
 
@@ -98,7 +98,7 @@ def test_tables_compare_side_by_side(capsys):
 
 
 def test_first_use_starts_processes(tmp_path, monkeypatch):
-    found = first_use._first_call(3, "cpu", str(tmp_path))
+    found = first_use._first_call(3, "cpu", "auto", str(tmp_path))
     assert found["process"] > found["first"] + found["second"] > 0
     monkeypatch.setattr(first_use, "LIMIT", 1e-3)
     result = first_use.measure_size(3, "cpu")
@@ -168,12 +168,28 @@ def test_each_suite_has_a_file(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(program, "device_name", lambda: "gpu")
     monkeypatch.setattr(program, "measure_table", lambda path, chosen: measured.append(path.name))
-    monkeypatch.setattr(program, "measure_suite", lambda name, path, quick: measured.append(path.name))
+    monkeypatch.setattr(program, "measure_suite", lambda name, path, quick, backend: measured.append(path.name))
     assert program.main(["--out", str(tmp_path), "--suites", "hard", "steps", "hard"]) == 0
     assert measured == ["gpu-hard-gpu.json", "gpu-steps-gpu.json"]
     assert program.main(["--out", str(tmp_path)]) == 0
     assert measured[2:] == ["gpu-gpu.json", *(f"gpu-{name}-gpu.json" for name in SUITES)]
+    assert program.main(["--out", str(tmp_path), "--suites", "hard", "--backend", "fp16x3"]) == 0
+    assert measured[-1] == "gpu-hard-fp16x3-gpu.json"
     with pytest.raises(SystemExit):
         program.main(["--suites", "nonsense"])
     message = capsys.readouterr().err
     assert all(name in message for name in SUITES)
+
+
+def test_a_backend_that_is_named_is_measured():
+    result = compared.measure_problem(problems.HARD[-1].small(), "cpu", quick=True, backend="torch")
+    assert "on backend torch" in result["plan"]
+    with pytest.raises(ValueError, match="the matrices are on cpu"):
+        compared.measure_problem(problems.HARD[-1].small(), "cpu", quick=True, backend="triton")
+
+
+@pytest.mark.parametrize("suites", [[], ["--suites", "hard", "float64"]])
+def test_a_backend_goes_with_suites_that_have_it(suites, capsys):
+    with pytest.raises(SystemExit):
+        program.main([*suites, "--backend", "fp16x3"])
+    assert "--backend fp16x3: name suites, and not" in capsys.readouterr().err

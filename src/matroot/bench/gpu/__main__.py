@@ -19,6 +19,8 @@ from .table import show
 
 TABLE = "shapes"
 """The suite of well-conditioned covariances in many shapes, next to goals and the roofline."""
+KERNELS = ("auto", "triton", "fp16x3", "torch")
+"""Backends that can be measured by name."""
 
 
 def parse_shapes(text: str) -> tuple[Shape, ...]:
@@ -32,18 +34,26 @@ def parse_shapes(text: str) -> tuple[Shape, ...]:
     return shapes
 
 
-def command_of(suite: str, quick: bool, shapes: Sequence[Shape] | None = None, budget: float = BUDGET) -> str:
+def command_of(
+    suite: str,
+    quick: bool,
+    shapes: Sequence[Shape] | None = None,
+    budget: float = BUDGET,
+    backend: str = "auto",
+) -> str:
     """The command that measures one suite, with the options that are not the default."""
     parts = [f"python -m matroot.bench.gpu --suites {suite}"]
     parts += ["--quick"] if quick else []
     parts += ["--shapes " + ",".join(f"{batch}x{n}" for batch, n in shapes)] if shapes else []
     parts += [f"--budget {budget:g}"] if budget != BUDGET else []
+    parts += [f"--backend {backend}"] if backend != "auto" else []
     return " ".join(parts)
 
 
-def path_of(folder: Path, suite: str) -> Path:
-    """A file for every suite, so that one of them can be measured again alone."""
-    return folder / f"gpu-{'' if suite == TABLE else f'{suite}-'}{device_name()}.json"
+def path_of(folder: Path, suite: str, backend: str = "auto") -> Path:
+    """A file for every suite and backend, so that one of them can be measured again alone."""
+    parts = ["gpu", *([] if suite == TABLE else [suite]), *([] if backend == "auto" else [backend]), device_name()]
+    return folder / f"{'-'.join(parts)}.json"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,16 +73,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--budget", type=float, default=BUDGET, help="seconds after which nothing optional of 'shapes' starts"
     )
+    parser.add_argument(
+        "--backend", choices=KERNELS, default="auto", help="of matroot in suites other than 'shapes' and 'float64'"
+    )
     chosen = parser.parse_args(arguments)
+    if chosen.backend != "auto" and (others := {TABLE, "float64"} & {*chosen.suites}):
+        parser.error(f"--backend {chosen.backend}: name suites, and not {' and '.join(sorted(others))}")
     if not torch.cuda.is_available():
         print("there is no CUDA device here", file=sys.stderr)
         return 1
     for name in dict.fromkeys(chosen.suites):
-        path = path_of(chosen.out, name)
+        path = path_of(chosen.out, name, chosen.backend)
         if name == TABLE:
             measure_table(path, chosen)
         else:
-            measure_suite(name, path, chosen.quick)
+            measure_suite(name, path, chosen.quick, chosen.backend)
         print(f"raw results: {path}")
     return 0
 
@@ -92,15 +107,15 @@ def measure_table(path: Path, chosen: argparse.Namespace) -> None:
         show(results, run.roofline)
 
 
-def measure_suite(name: str, path: Path, quick: bool, device: str = "cuda") -> list[Result]:
+def measure_suite(name: str, path: Path, quick: bool, backend: str = "auto", device: str = "cuda") -> list[Result]:
     """The same of another suite, saved after every result."""
     suite, results = SUITES[name], []
     began = time.perf_counter()
     try:
-        for result in suite.measure(device, quick):
+        for result in suite.measure(device, quick, backend):
             results.append(result)
             spent = round(time.perf_counter() - began, 1)
-            save_program(path, command_of(name, quick), results, versions=versions(), seconds=spent)
+            save_program(path, command_of(name, quick, backend=backend), results, versions=versions(), seconds=spent)
             print(f"{name}: {result['case']}, {spent:.0f} s", file=sys.stderr, flush=True)
     finally:
         print(f"\n{name}: {suite.title}")

@@ -27,22 +27,23 @@ FEW = 16
 """Matrices whose errors are measured, up to n = 256; one above."""
 
 
-def measure_problems(problems: Sequence[Problem], device: str, quick: bool) -> Iterator[Result]:
+def measure_problems(problems: Sequence[Problem], device: str, quick: bool, backend: str = "auto") -> Iterator[Result]:
     """A result for each."""
     for problem in problems:
-        yield measure_problem(problem.small() if quick else problem, device, quick)
+        yield measure_problem(problem.small() if quick else problem, device, quick, backend)
 
 
-def measure_problem(problem: Problem, device: str, quick: bool) -> Result:
+def measure_problem(problem: Problem, device: str, quick: bool, backend: str = "auto") -> Result:
     """Times in milliseconds, errors, and what is missing and why."""
+    root, inverse = (partial(function, backend=backend) for function in (matroot.sqrtm, matroot.invsqrtm))
     A, G = problem.matrices(device)
     X = A.detach().requires_grad_()
     entries: dict[str, Work] = {
-        OURS_FORWARD: partial(matroot.sqrtm, A),
+        OURS_FORWARD: partial(root, A),
         PEER_FORWARD: partial(torch.linalg.eigh, A),
     }
     if problem.backward:
-        entries[OURS] = partial(forward_backward, matroot.sqrtm, X, G)
+        entries[OURS] = partial(forward_backward, root, X, G)
         entries[PEER] = partial(forward_backward, partial(EighRoot.apply, False), X, G)
     libraries, notes = library_works(A)
     result: Result = {
@@ -51,14 +52,14 @@ def measure_problem(problem: Problem, device: str, quick: bool) -> Result:
         "n": problem.n,
         "spectrum": problem.spectrum,
         "dtype": str(problem.dtype).removeprefix("torch."),
-        "plan": str(matroot.choose(A)),
+        "plan": str(matroot.choose(A, backend=backend)),
         "goal_milliseconds": problem.goal,
         "notes": notes,
     }
     add_times(result, entries | libraries, device, quick)
     add_graph_time(result, entries, OURS if problem.backward else OURS_FORWARD, device)
     try:
-        result |= errors(A, G, problem.backward)
+        result |= errors(root, inverse, A, G, problem.backward)
     except Exception as error:  # the float64 reference of a large matrix may not fit into memory
         result["notes"]["errors"] = one_line(error)
     return result
@@ -83,7 +84,7 @@ def add_graph_time(result: Result, entries: Mapping[str, Work], name: str, devic
         result["notes"][f"{name} in a graph"] = one_line(error)
 
 
-def errors(A: Tensor, G: Tensor, backward: bool) -> Result:
+def errors(root: Function, inverse: Function, A: Tensor, G: Tensor, backward: bool) -> Result:
     """Largest relative errors of the first matrices; matroot's are computed in the whole batch, eigh's in theirs."""
     batch, n = A.shape[:2]
     few = min(batch, FEW if n <= 256 else 1)
@@ -97,8 +98,8 @@ def errors(A: Tensor, G: Tensor, backward: bool) -> Result:
         },
         "errors": {},
     }
-    eigh = {inverse: partial(EighRoot.apply, inverse) for inverse in (False, True)}
-    ours = _results(matroot.sqrtm, matroot.invsqrtm, A, G, backward)
+    eigh = {is_inverse: partial(EighRoot.apply, is_inverse) for is_inverse in (False, True)}
+    ours = _results(root, inverse, A, G, backward)
     theirs = _results(eigh[False], eigh[True], A[:few], G[:few], backward)
     for name, values in ((OURS, ours), (PEER, theirs)):
         found["errors"][name] = {part: rounded(largest_error(T[:few], true[part])) for part, T in values.items()}

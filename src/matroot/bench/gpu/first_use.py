@@ -21,29 +21,29 @@ LIMIT = 120.0
 """Seconds after which a process is ended."""
 
 
-def measure(device: str, quick: bool) -> Iterator[Result]:
+def measure(device: str, quick: bool, backend: str = "auto") -> Iterator[Result]:
     """For each size a process with an empty cache, then one that finds what the first compiled.
 
     Sizes run at the same time: compiling takes one core each.
     """
     with ThreadPoolExecutor(len(SIZES)) as pool:
-        yield from pool.map(partial(measure_size, device=device), (4,) if quick else SIZES)
+        yield from pool.map(partial(measure_size, device=device, backend=backend), (4,) if quick else SIZES)
 
 
-def measure_size(n: int, device: str) -> Result:
+def measure_size(n: int, device: str, backend: str = "auto") -> Result:
     """Seconds of the first and second call and of the whole ``process``, with an ``empty`` and a ``filled`` cache."""
     result: Result = {"case": f"1 x {n}", "n": n, "goal_seconds": SIZES.get(n), "seconds": {}, "notes": {}}
     with TemporaryDirectory() as folder:
         for cache in ("empty", "filled"):
             try:
-                result["seconds"][cache] = _first_call(n, device, folder)
+                result["seconds"][cache] = _first_call(n, device, backend, folder)
             except Exception as error:
                 result["notes"][cache] = one_line(error)
     return result
 
 
-def _first_call(n: int, device: str, folder: str) -> dict[str, float]:
-    command = [sys.executable, "-m", "matroot.bench.gpu.first_call", str(n), device]
+def _first_call(n: int, device: str, backend: str, folder: str) -> dict[str, float]:
+    command = [sys.executable, "-m", "matroot.bench.gpu.first_call", str(n), device, backend]
     environment = os.environ | {"TRITON_CACHE_DIR": folder, "PYTHONPATH": os.pathsep.join(_paths())}
     start = time.perf_counter()
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT)

@@ -23,16 +23,17 @@ LARGEST_ON_CPU = 512
 OURS_ON_CPU = "matroot on the CPU"
 
 
-def measure(device: str, quick: bool) -> Iterator[Result]:
+def measure(device: str, quick: bool, backend: str = "auto") -> Iterator[Result]:
     """Covariances of n/2 samples in float32: half of their eigenvalues are zeros, up to the rounding of entries."""
+    root = partial(matroot.sqrtm, backend=backend)
     for batch, n in ((2, 8),) if quick else SHAPES:
         A = covariances(batch, n, n // 2, device=device).float()
         result: Result = {"case": f"{batch} x {n}, rank {n // 2}", "batch": batch, "n": n, "goal_error": GOAL}
         result["notes"] = {}
-        entries = {OURS_FORWARD: partial(matroot.sqrtm, A), PEER_FORWARD: partial(eigh_root, A)}
+        entries = {OURS_FORWARD: partial(root, A), PEER_FORWARD: partial(eigh_root, A)}
         add_times(result, entries, device, quick)
         true = exact_root(A)
-        found = {OURS_FORWARD: matroot.sqrtm(A), PEER_FORWARD: eigh_root(A)}
+        found = {OURS_FORWARD: root(A), PEER_FORWARD: eigh_root(A)}
         if n <= LARGEST_ON_CPU:
             found[OURS_ON_CPU] = matroot.sqrtm(A.cpu()).to(device)
         result["errors"] = {name: {"root": rounded(largest_error(S, true))} for name, S in found.items()}

@@ -22,21 +22,21 @@ GOAL = 2.0
 """No time grows by more than this factor."""
 
 
-def measure(device: str, quick: bool) -> Iterator[Result]:
+def measure(device: str, quick: bool, backend: str = "auto") -> Iterator[Result]:
     """For each line and spectrum the milliseconds by n, in a CUDA graph where there is one, and the largest ratio."""
     for line, batch in {8: 2}.items() if quick else BATCHES.items():
         for condition in CONDITIONS:
             sizes = range(line - 1, line + 3)
             problems = {n: Problem(batch, n, condition=condition) for n in sizes}
-            works = {str(n): _step(problem, device) for n, problem in problems.items()}
+            works = {str(n): _step(problem, device, backend) for n, problem in problems.items()}
             result: Result = {"case": f"{problems[line].title}", "batch": batch, "n": line, "notes": {}}
             times = _times(works, device, quick, result["notes"])
             yield result | {"milliseconds": times, "goal_ratio": GOAL, "largest_ratio": largest_ratio(times)}
 
 
-def _step(problem: Problem, device: str) -> Work:
+def _step(problem: Problem, device: str, backend: str) -> Work:
     A, G = problem.matrices(device)
-    return partial(forward_backward, matroot.sqrtm, A.requires_grad_(), G)
+    return partial(forward_backward, partial(matroot.sqrtm, backend=backend), A.requires_grad_(), G)
 
 
 def _times(works: Mapping[str, Work], device: str, quick: bool, notes: dict[str, str]) -> dict[str, float]:

@@ -14,15 +14,15 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True)
 class Suite:
-    """``measure(device, quick)`` yields results as they come, ``show`` prints all of them."""
+    """``measure(device, quick, backend)`` yields results as they come, ``show`` prints all of them."""
 
     title: str
-    measure: Callable[[str, bool], Iterator[Result]]
+    measure: Callable[[str, bool, str], Iterator[Result]]
     show: Callable[[Sequence[Result]], None]
 
 
-def _wide(device: str, quick: bool) -> Iterator[Result]:
-    yield from measure_problems(WIDE, device, quick)
+def _wide(device: str, quick: bool, backend: str) -> Iterator[Result]:
+    yield from measure_problems(WIDE, device, quick, backend)
     yield frechet.measure(device, quick)
 
 

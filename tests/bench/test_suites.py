@@ -114,9 +114,11 @@ def test_committed_commands_can_be_run(path):
         assert command[2] in (*RECIPES, STYLE)
     elif command[0] == "matroot":
         assert _parser().parse_args(command[1:]).suite == list(suites.NAMES)
-    else:
-        assert command[:2] == ["python", "-m"]
+    elif command[:2] == ["python", "-m"]:
         assert find_spec(command[2])
+    else:
+        assert command[0] == "python"
+        assert (COMMITTED.parents[1] / command[1]).exists()
 
 
 @pytest.mark.usefixtures("tiny")

@@ -11,13 +11,13 @@ from matroot.backends.triton.source_hash import hash_callees_first
 
 @pytest.fixture
 def kernels():
-    """By name."""
+    """By module and name."""
     triton = pytest.importorskip("triton")
     if triton.knobs.runtime.interpret:
         pytest.skip("the interpreter hashes nothing")
     from .unhashed import functions
 
-    return {f.__name__: f for f in functions() if f.__name__.endswith("_kernel")}
+    return {f"{f.__module__}.{f.__name__}": f for f in functions() if f.__name__.endswith("_kernel")}
 
 
 def hashes(kernels, names, monkeypatch):

@@ -19,7 +19,6 @@ from .backends.cpu.compiled import Compiled
 from .backends.cpu.lapack import Lapack
 from .backends.torch_ops import TorchOps
 from .backends.triton.backend import Triton
-from .backends.triton.fp16x3.backend import Fp16x3
 from .gradients import Exact, Gradient, Krylov, Smith
 from .methods import Eigen, Method, Minimax
 from .methods._base import Output
@@ -27,10 +26,9 @@ from .methods._base import Output
 _KERNELS = (Triton(), Compiled())
 _REFINED = Refined(*_KERNELS)
 BACKENDS: dict[str, Backend] = {
-    backend.name: backend
-    for backend in (*_KERNELS, Lapack(), _REFINED, Embedded(*_KERNELS, _REFINED), TorchOps(), Fp16x3())
+    backend.name: backend for backend in (*_KERNELS, Lapack(), _REFINED, Embedded(*_KERNELS, _REFINED), TorchOps())
 }
-"""Fastest first up to the one that takes every call; then those that are chosen by name only."""
+"""Fastest first, down to the one that takes every call."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +85,11 @@ def choose(
     ``torch``     ordinary operations, one after another: everything, everywhere
     ``lapack``    ``Eigen`` with ``Exact`` on the CPU, float32 and float64
     ``compiled``  compiled code on the CPU: ``Minimax`` with ``Krylov`` or ``Smith``, real
-    ``triton``    kernels on NVIDIA GPUs, float32 and half types: ``Minimax`` with ``Smith`` up to n = 1024,
+    ``triton``    kernels on NVIDIA GPUs, float32 and half types: ``Minimax`` with ``Smith`` up to n = 16384,
                   ``Taylor``, ``Pade`` and ``NewtonSchulz`` with ``Lyapunov`` up to n = 64
     ``refined``   ``Minimax`` with ``Smith``, as they are by default, in float64, from float32 results of ``triton``
                   or ``compiled``; asks the host whether they converged, so not in a CUDA graph or ``torch.compile``
     ``embedded``  the same for complex matrices, as real ones of twice the size
-    ``fp16x3``    by name only: ``Minimax`` with ``Smith`` by other kernels up to n = 16384, float32 and half types
     ============  ================================================================================================
 
     Args:
@@ -189,12 +186,7 @@ def _plan(context: CallContext, method: str | Method, gradient: str | Gradient |
 
 def fastest_supported(context: CallContext, method: Method, gradient: Gradient) -> str:
     """The name of the fastest backend that supports the call."""
-    return next(name for name in _automatic() if BACKENDS[name].why_unsupported(context, method, gradient) is None)
-
-
-def _automatic() -> list[str]:
-    """The backends that ``"auto"`` may choose."""
-    return [name for name, backend in BACKENDS.items() if not backend.by_name_only]
+    return next(name for name in BACKENDS if BACKENDS[name].why_unsupported(context, method, gradient) is None)
 
 
 def _own_gradient(context: CallContext, method: Method, backend: str) -> Gradient:
@@ -212,7 +204,7 @@ def _auto(context: CallContext, backend: str) -> tuple[Method, Gradient, str]:
     if backend == "lapack":
         return Eigen(), Exact(), "what the backend is for"
     on_cpu = context.device.type == "cpu"
-    names = _automatic() if backend == "auto" else (backend,)
+    names = BACKENDS if backend == "auto" else (backend,)
     supported = any(
         isinstance(BACKENDS[name], FusedBackend) and BACKENDS[name].why_unsupported(context, Minimax(), Smith()) is None
         for name in names

@@ -173,8 +173,8 @@ def test_each_suite_has_a_file(tmp_path, monkeypatch, capsys):
     assert measured == ["gpu-hard-gpu.json", "gpu-steps-gpu.json"]
     assert program.main(["--out", str(tmp_path)]) == 0
     assert measured[2:] == ["gpu-gpu.json", *(f"gpu-{name}-gpu.json" for name in SUITES)]
-    assert program.main(["--out", str(tmp_path), "--suites", "hard", "--backend", "fp16x3"]) == 0
-    assert measured[-1] == "gpu-hard-fp16x3-gpu.json"
+    assert program.main(["--out", str(tmp_path), "--suites", "hard", "--backend", "triton"]) == 0
+    assert measured[-1] == "gpu-hard-triton-gpu.json"
     with pytest.raises(SystemExit):
         program.main(["--suites", "nonsense"])
     message = capsys.readouterr().err
@@ -191,5 +191,5 @@ def test_a_backend_that_is_named_is_measured():
 @pytest.mark.parametrize("suites", [[], ["--suites", "hard", "float64"]])
 def test_a_backend_goes_with_suites_that_have_it(suites, capsys):
     with pytest.raises(SystemExit):
-        program.main([*suites, "--backend", "fp16x3"])
-    assert "--backend fp16x3: name suites, and not" in capsys.readouterr().err
+        program.main([*suites, "--backend", "triton"])
+    assert "--backend triton: name suites, and not" in capsys.readouterr().err

@@ -106,7 +106,7 @@ def test_groups_share_the_deferred_matrices(n):
 def test_threads_agree_whether_a_matrix_is_deferred(monkeypatch):
     """If they did not, a few launches in thousands would end in an illegal instruction."""
     from matroot.backends.triton import minimax
-    from matroot.backends.triton.tiled import robust_launch
+    from matroot.backends.triton.robust import launch as robust_launch
 
     A = with_eigenvalues(spectrum("log", 196, 1e4), 0, torch.float32)
     A, S, R = (T.float().cuda().repeat(256, 1, 1) for T in (A, exact_root(A), exact_inverse_root(A)))

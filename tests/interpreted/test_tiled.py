@@ -5,7 +5,9 @@ import torch
 
 from matroot.backends.triton import minimax
 from matroot.backends.triton.launch import LaunchSequence
-from matroot.backends.triton.tiled import fast_gradient, fast_kernels, fast_launch, fast_roots, robust_launch, tiles
+from matroot.backends.triton.robust import launch as robust_launch
+from matroot.backends.triton.tiled import fast_gradient, fast_kernels, fast_launch, fast_roots
+from matroot.backends.triton.tiled import launch as tiled_launch
 from matroot.bench.problems import symmetric, with_spectrum
 
 from ..matrices import error, exact_gradient, exact_inverse_root, exact_root, wishart
@@ -41,7 +43,7 @@ def fast_path(request, monkeypatch):
 @pytest.fixture
 def one_robust_tile(monkeypatch):
     """The robust path in one tile: for properties of the numbers, not of the tiles, in a fifth of the time."""
-    monkeypatch.setattr(robust_launch, "_options", lambda n: {"side": 128, "TILE": 128, "DEPTH": 64})
+    monkeypatch.setattr(robust_launch, "_options", lambda n, device: {"side": 128, "TILE": 128, "DEPTH": 64})
 
 
 def gradients(A, GS, GR):
@@ -83,7 +85,7 @@ def assert_accurate_at_condition(kind, condition, n=65):
 @pytest.mark.parametrize("fast_path", ["one tile"], indirect=True)
 def test_ill_conditioned_matrices_take_the_robust_path(fast_path, monkeypatch):
     """In the tiles of matrices above 128, two by two."""
-    monkeypatch.setattr(robust_launch, "_options", lambda n: {"side": 128, "TILE": 64, "DEPTH": 32})
+    monkeypatch.setattr(robust_launch, "_options", lambda n, device: {"side": 128, "TILE": 64, "DEPTH": 32})
     assert_accurate_at_condition("log", 1e4)
 
 
@@ -178,13 +180,7 @@ def test_roots_at_the_ends_of_the_range(fast_path, one_robust_tile):
 def robust_path(request, monkeypatch):
     """Whether all gradients are deferred to the robust path."""
     if request.param:
-
-        def defer_all(inputs, out, *_):
-            deferred = torch.zeros(len(out), tiles.FLAGS.value, dtype=torch.int32)
-            deferred[:, 0] = 1
-            return deferred
-
-        monkeypatch.setattr(fast_launch, "solve", defer_all)
+        monkeypatch.setattr(fast_launch, "solve", lambda inputs, out, *_: tiled_launch.all_deferred(out))
 
 
 @pytest.mark.parametrize("robust_path", [False, True], indirect=True, ids=["fast", "robust"])

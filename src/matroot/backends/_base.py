@@ -58,8 +58,6 @@ class Backend(ABC):
     """``why_unsupported`` decides alone which calls a backend takes."""
 
     name: ClassVar[str]
-    by_name_only: ClassVar[bool] = False
-    """Whether ``"auto"`` never chooses it."""
 
     @abstractmethod
     def why_unsupported(self, context: CallContext, method: Method, gradient: Gradient) -> str | None:

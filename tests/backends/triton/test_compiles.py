@@ -14,19 +14,18 @@ MODULES = (
     "on_chip.gradient",
     "on_chip.fast",
     "tiled.fast_kernels",
-    "tiled.robust_roots",
-    "tiled.robust_gradient",
+    "robust.roots",
+    "robust.gradient",
     "paper.kernels",
     "whitening.kernels",
 )
 NUMBERS = {"ridge", "max_shift", "strict_tolerance", "wide_tolerance", "tolerance", "eps", "share"}
 COUNTS = {
-    "n", "batch", "groups", "programs_per_matrix", "repetition", "side", "positions", "chunk", "parts", "blocks",
+    "n", "batch", "groups", "programs", "programs_per_matrix", "depth", "has_S", "has_R", "repetition", "side", "positions", "chunk", "parts", "blocks",
     "degree", "iterations",
 }  # fmt: skip
 STRIDES = ("stride_", "sqrt_", "inverse_")
 POINTERS = {"scratch": "*fp16", "deferred": "*i32", "P": "*bf16", "Q": "*bf16"}
-OTHER_POINTERS = {"tiled.robust_roots": {"scratch": "*fp32"}, "tiled.robust_gradient": {"scratch": "*fp32"}}
 CONSTANTS = {
     "N": 16, "TILE": 16, "DEPTH": 16, "PRECISION": "bf16x6", "CORRECTION_PRECISION": "bf16x3", "CHANNELS": 64,
     "SIZE": 12, "D": 16, "BLOCK": 64, "PARTS": 64, "FLOAT32_FACTORS": False, "PHASE": None,
@@ -54,7 +53,7 @@ def kernels():
                     yield pytest.param(kernel, on, phase, id=f"{name}.{kernel.__name__}-{on}-{phase}")
 
 
-def argument(module, parameter):
+def argument(parameter):
     """The type of an argument; pointers have names that are not numbers' or counts'."""
     name = parameter.name
     if parameter.is_constexpr:
@@ -63,7 +62,7 @@ def argument(module, parameter):
         return "fp32"
     if name in COUNTS or name.startswith(STRIDES):
         return "i32"
-    return OTHER_POINTERS.get(module, {}).get(name, POINTERS.get(name, "*fp32"))
+    return POINTERS.get(name, "*fp32")
 
 
 @pytest.mark.parametrize(("kernel", "on", "phase"), [*kernels()])
@@ -75,11 +74,11 @@ def test_compiles(kernel, on, phase):
     # One of the two roots is always there.
     known = CONSTANTS | {"PHASE": phase}
     constants = {p.name: known.get(p.name, on or p.name in ("HAS_S", "SQRT")) for p in kernel.params if p.is_constexpr}
-    signature = {p.name: argument(module, p) for p in kernel.params}
+    signature = {p.name: argument(p) for p in kernel.params}
     source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
     compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4} | COMMON_OPTIONS)
     assert compiled.asm["cubin"]
-    if not module.startswith("tiled"):
+    if not module.startswith(("tiled", "robust")):
         assert [*narrow_factors(compiled.asm["ttir"], "y" if module.startswith("whitening") else "x")] == []
 
 

@@ -152,7 +152,8 @@ def test_a_sequence_of_launches_compiles_once_for_a_layout():
 def test_later_launches_take_what_the_first_ones_did(n, programs, launches, monkeypatch):
     """Past the dispatcher arguments are positional; nothing but a GPU would notice one that is missing or misplaced."""
     pytest.importorskip("triton")
-    from matroot.backends.triton.tiled import fast_kernels, fast_launch, robust_launch
+    from matroot.backends.triton.robust import launch as robust_launch
+    from matroot.backends.triton.tiled import fast_kernels, fast_launch
 
     calls = []
 

@@ -18,8 +18,8 @@ from .launch import launch_cached
 from .layout import aligned, as_compiled
 from .tables import Schedules, coefficients
 
-LARGEST = 1024
-"""Kernels are for matrices up to this size."""
+LARGEST = 16384
+"""Kernels are for matrices up to this size: offsets inside a matrix have 32 bits."""
 
 _ON_CHIP = 64
 """Matrices up to this size fit on chip with both paths, one a program; several programs share a larger one."""
@@ -71,7 +71,7 @@ def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: flo
     if n > _ON_CHIP:
         from .tiled.launch import solve as tiled_solve
 
-        tiled_solve(S, R, GS, GR, out, ridge, {"HAS_S": has_S, "HAS_R": has_R}, key)
+        tiled_solve(S, R, GS, GR, out, ridge, has_S, has_R, key)
     else:
         kernel, options = _solve_launch(n, S.is_cuda, has_S, has_R)
         launch_cached(kernel, (S.shape[0], 1, 1), (S, R, GS, GR, out, n, ridge), options, key)

@@ -19,7 +19,7 @@ from .table import show
 
 TABLE = "shapes"
 """The suite of well-conditioned covariances in many shapes, next to goals and the roofline."""
-KERNELS = ("auto", "triton", "fp16x3", "torch")
+KERNELS = ("auto", "triton", "torch")
 """Backends that can be measured by name."""
 
 

@@ -1,32 +1,51 @@
 """Roots and gradients of matrices in tiles: the fast path, then the robust path for the matrices that it defers.
 
 The host does not wait to learn which these are: the robust path is always launched, and ends at once if there are none.
+Matrices larger than the fast path is made for are all deferred.
 """
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
 from ..launch import device_context
+from ..robust import launch as robust
 from ..tables import Schedules, coefficients
-from . import fast_launch, robust_launch
+from . import fast_launch
+from .tiles import FLAGS
+
+LARGEST_FAST = 1024
+"""Size up to which there is a fast path."""
 
 
 def roots(
     A: Tensor, S: Tensor, R: Tensor, ridge: float, max_shift: float, schedules: Callable[[], Schedules], key: tuple
 ) -> None:
     """Roots into S and inverse roots into R of the symmetric parts of ``A`` (k, n, n)."""
-    table = coefficients(A.device, schedules)
     with device_context(A.device):
-        deferred = fast_launch.roots(A, S, R, table, ridge, key)
-        robust_launch.roots(A, S, R, table, deferred, ridge, max_shift, key)
+        if A.shape[-1] > LARGEST_FAST:
+            deferred = all_deferred(A)
+        else:
+            deferred = fast_launch.roots(A, S, R, coefficients(A.device, schedules), ridge, key)
+        robust.roots(A, S, R, deferred, ridge, max_shift, key)
 
 
 def solve(
-    S: Tensor, R: Tensor, GS: Tensor, GR: Tensor, out: Tensor, ridge: float, has_cotangent: dict[str, bool], key: tuple
+    S: Tensor, R: Tensor, GS: Tensor, GR: Tensor, out: Tensor, ridge: float, has_S: bool, has_R: bool, key: tuple
 ) -> None:
     """X with S X + X S = GS - R GR R and the ridge term into ``out``, of the cotangents that are there."""
     inputs = (S, R, GS, GR)
     with device_context(S.device):
-        deferred = fast_launch.solve(inputs, out, ridge, has_cotangent, key)
-        robust_launch.solve(inputs, out, deferred, ridge, has_cotangent, key)
+        if S.shape[-1] > LARGEST_FAST:
+            deferred = all_deferred(S)
+        else:
+            deferred = fast_launch.solve(inputs, out, ridge, {"HAS_S": has_S, "HAS_R": has_R}, key)
+        robust.solve(inputs, out, deferred, ridge, has_S, has_R, key)
+
+
+def all_deferred(A: Tensor) -> Tensor:
+    """Flags of all matrices, with the counters of barriers at zero."""
+    deferred = torch.zeros(len(A), FLAGS.value, dtype=torch.int32, device=A.device)
+    deferred[:, 0] = 1
+    return deferred

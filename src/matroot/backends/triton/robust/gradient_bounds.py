@@ -35,12 +35,15 @@ def newton_count(error):
 
 
 @triton.jit
-def factor_bound(p, doublings):
-    """A bound of F after so many doublings."""
-    factor = (p - 2) / (p + 2)
-    for _ in range(doublings + 1):
-        factor *= factor
-    return factor
+def doubling_count(p):
+    """How often the number of terms is doubled: until the bound of F, squared each time, is negligible."""
+    bound = (p - 2) / (p + 2)
+    bound *= bound
+    count = 0
+    while (bound * bound > TOLERANCE) & (count < MAX_DOUBLINGS):
+        bound *= bound
+        count += 1
+    return count
 
 
 @triton.jit
@@ -50,10 +53,10 @@ def norm_exponent_of(slots, count):
 
 
 @triton.jit
-def largest_eigenvalue(slots, n, row, lower_tiles, small_tiles):
+def largest_eigenvalue(slots, row, n, tiles):
     """Bound of the largest eigenvalue of V - 2 I, from its moments."""
-    m1, m2 = sum_slots(slots + V_TRACES * row, lower_tiles) / n, sum_slots(slots + V_SQUARES * row, small_tiles) / n
-    m3, m4 = sum_slots(slots + V_CUBES * row, lower_tiles) / n, sum_slots(slots + V_FOURTHS * row, lower_tiles) / n
+    m1, m2 = sum_slots(slots + V_TRACES * row, tiles) / n, sum_slots(slots + V_SQUARES * row, tiles) / n
+    m3, m4 = sum_slots(slots + V_CUBES * row, tiles) / n, sum_slots(slots + V_FOURTHS * row, tiles) / n
     return tl.maximum(1.001 * centred_eigenvalue_bound(m1, m2, m3, m4, n), 0.01)
 
 

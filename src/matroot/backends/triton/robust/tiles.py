@@ -1,9 +1,8 @@
 """Matrices in scratch as pairs of float16 matrices, a tile of their product, and sums over tiles.
 
 A matrix times a unit, a power of two, is the sum of a high and a low float16 matrix, padded with zeros to whole tiles.
-A launch has one program per tile, and no program waits for another: what a launch writes, the next one reads. Sums over
-tiles have a slot per tile, which every program of the next launch adds in the same order, so that all of them take the
-same decisions and results do not depend on the batch.
+Sums over tiles have a slot per tile, which every program of a matrix adds in the same order: all of them take the same
+decisions, and results depend neither on the batch nor on the number of programs.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -13,23 +12,21 @@ import triton.language as tl
 
 from ..primitives import split_fp16, total
 from ..scaling import floor_log2, power_of_two, times_power_of_two
-from ..tiled.tiles import lower_tile_index, rows_and_columns
+from ..tiled.tiles import FLAGS, load_bypass_l1, lower_tile_index, rows_and_columns
 
 BUFFERS = tl.constexpr(8)  # scratch matrices per matrix in work
 GROUP = tl.constexpr(8)  # rows of tiles that are computed together: what they share stays in the L2 cache
-BLOCK = tl.constexpr(1024)  # slots that are added at a time
-SMALL_TILE = tl.constexpr(64)  # of kernels without products; larger tiles have fewer slots
+BLOCK = tl.constexpr(256)  # slots, or flags of matrices, that are added at a time
 
 
 @triton.jit
-def matrix_and_tile(tiles, backwards) -> tuple:
-    """The matrix of this program and the number of its tile.
-
-    Alternate launches go forwards and backwards through the batch: what one of them wrote last is still in the cache.
-    """
-    matrix = tl.program_id(0) // tiles
-    last = tl.num_programs(0) // tiles - 1
-    return tl.where(backwards, last - matrix, matrix).to(tl.int64), tl.program_id(0) % tiles
+def any_deferred(deferred, batch):
+    lane = tl.arange(0, BLOCK)
+    count = 0
+    for start in range(0, batch, BLOCK):
+        matrix = (start + lane).to(tl.int64)
+        count += tl.sum(tl.load(deferred + matrix * FLAGS, matrix < batch, 0), 0)
+    return count > 0
 
 
 @triton.jit
@@ -47,10 +44,9 @@ def tile_index(t, lower, tile_rows) -> tuple:
 
 
 @triton.jit
-def buffer(scratch, matrix, number, side):
-    """Where a scratch matrix begins; offsets above 2^31 occur here only."""
-    plane = tl.cast(side, tl.int64) * side
-    return scratch + (matrix * BUFFERS + number) * 2 * plane
+def buffer(scratch, number, side):
+    """Where a scratch matrix of a group begins; offsets above 2^31 occur here only."""
+    return scratch + number * (2 * tl.cast(side, tl.int64) * side)
 
 
 @triton.jit
@@ -58,8 +54,8 @@ def load_planes(A, condition, i, j, side, TILE: tl.constexpr):
     """A tile times its unit; zero, without reading, unless the condition holds."""
     row, column = rows_and_columns(i, j, TILE)
     high = A + row * side + column
-    x = tl.load(high, condition, 0.0).to(tl.float32)
-    return x + tl.load(high + side * side, condition, 0.0).to(tl.float32)
+    x = tl.load(high, condition, 0.0, cache_modifier=".cg").to(tl.float32)
+    return x + tl.load(high + side * side, condition, 0.0, cache_modifier=".cg").to(tl.float32)
 
 
 @triton.jit
@@ -100,22 +96,15 @@ def product_tile(
         k = tl.where(second, position - depth, position)
         a = tl.where(second, left_2, left) + rows + k
         b = tl.where(second, right_2, right) + columns + k * side
-        a0, a1 = tl.load(a), tl.load(a + side * side)
-        b0, b1 = tl.load(b), tl.load(b + side * side)
+        a0, a1 = load_bypass_l1(a), load_bypass_l1(a + side * side)
+        b0, b1 = load_bypass_l1(b), load_bypass_l1(b + side * side)
         product += tl.dot(a0, b0, tl.dot(a1, b0, tl.dot(a0, b1)))
     return product
 
 
 @triton.jit
-def row_of_slots(side):
-    """Slots of a row of sums."""
-    return (side // SMALL_TILE) * (side // SMALL_TILE)
-
-
-@triton.jit
-def lower_count(side, TILE: tl.constexpr):
-    """Tiles on and below the diagonal."""
-    return (side // TILE) * (side // TILE + 1) // 2
+def _load_slots(slots, lane, count):
+    return tl.load(slots + lane, lane < count, 0.0, cache_modifier=".cg")
 
 
 @triton.jit
@@ -123,7 +112,7 @@ def sum_slots(slots, count):
     lane = tl.arange(0, BLOCK)
     found = tl.zeros((BLOCK,), tl.float32)
     for start in range(0, count, BLOCK):
-        found += tl.load(slots + start + lane, start + lane < count, 0.0)
+        found += _load_slots(slots, start + lane, count)
     return tl.sum(found, 0)
 
 
@@ -142,8 +131,7 @@ def largest_exponent(sizes, count):
     lane = tl.arange(0, BLOCK)
     found = tl.full((BLOCK,), -126, tl.int32)
     for start in range(0, count, BLOCK):
-        size = tl.load(sizes + start + lane, start + lane < count, 0.0)
-        found = tl.maximum(found, floor_log2(size))
+        found = tl.maximum(found, floor_log2(_load_slots(sizes, start + lane, count)))
     return tl.max(found, 0)
 
 
@@ -153,9 +141,8 @@ def relative_sum(sizes, terms, count, exponent, power):
     lane = tl.arange(0, BLOCK)
     found = tl.zeros((BLOCK,), tl.float32)
     for start in range(0, count, BLOCK):
-        inside = start + lane < count
-        difference = floor_log2(tl.load(sizes + start + lane, inside, 0.0)) - exponent
-        found += tl.load(terms + start + lane, inside, 0.0) * power_of_two(tl.maximum(power * difference, -126))
+        difference = floor_log2(_load_slots(sizes, start + lane, count)) - exponent
+        found += _load_slots(terms, start + lane, count) * power_of_two(tl.maximum(power * difference, -126))
     return tl.sum(found, 0)
 
 

@@ -1,4 +1,4 @@
-"""Backend "fp16x3" above n = 64 under Triton's interpreter, which does not truncate sums as tensor cores do."""
+"""The robust path under Triton's interpreter, which does not truncate sums as tensor cores do."""
 # pyright: reportGeneralTypeIssues=false, reportArgumentType=false
 # Triton declares that calls of kernel functions never return, and that constants are objects of its own.
 
@@ -7,12 +7,11 @@ import torch
 import triton
 import triton.language as tl
 
-from matroot.backends.triton.fp16x3 import launch, roots_input
-from matroot.backends.triton.fp16x3.backend import Fp16x3
-from matroot.backends.triton.fp16x3.tiles import tile_index
+from matroot.backends.torch_ops import rounding_tolerance
+from matroot.backends.triton.robust import launch, roots_input
+from matroot.backends.triton.robust.tiles import tile_index
+from matroot.backends.triton.tiled.launch import all_deferred
 from matroot.bench.problems import inverse_unit, root_unit, symmetric, with_spectrum
-from matroot.gradients import Smith
-from matroot.methods import Minimax
 
 from ..matrices import error, exact_gradient, exact_inverse_root, exact_root, orthogonal, wishart
 
@@ -23,37 +22,28 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 @pytest.fixture(autouse=True)
 def used_memory(monkeypatch):
-    """Scratch holds NaN and large numbers before a launch: results depend on no initial content."""
+    """Scratch holds NaN before a launch: results depend on no initial content."""
     allocate = launch._memory
-
-    def used(*arguments):
-        scratch, sums, stats = allocate(*arguments)
-        return scratch.fill_(float("nan")), sums.fill_(float("nan")), stats.fill_(1e30)
-
-    monkeypatch.setattr(launch, "_memory", used)
+    monkeypatch.setattr(launch, "_memory", lambda *given: tuple([T.fill_(float("nan")) for T in allocate(*given)]))
 
 
 @pytest.fixture
 def one_tile(monkeypatch):
     """For properties of the numbers, not of the tiles, in a third of the time."""
-    monkeypatch.setattr(launch, "_shape", lambda n: (128, 128))
-
-
-@pytest.fixture
-def few_launches(monkeypatch):
-    """Without most of those in which well-conditioned matrices have nothing left to do."""
-    phases = tuple((step, phase) for step, phase in launch._ROOTS_PHASES if step < 3)
-    of_gradient = launch._gradient_phases
-    monkeypatch.setattr(launch, "_ROOTS_PHASES", phases)
-    monkeypatch.setattr(launch, "_gradient_phases", lambda has_R: [p for p in of_gradient(has_R) if p[1] < 3])
+    monkeypatch.setattr(launch, "_options", lambda n, device: {"side": 128, "TILE": 128, "DEPTH": 64})
 
 
 def roots(A, ridge=0.0):
-    return Fp16x3().roots(A, ridge, Minimax(), "both").roots
+    S, R = torch.empty(2, *A.shape)
+    launch.roots(A, S, R, all_deferred(A), ridge, rounding_tolerance(A.shape[-1], A.dtype), A.shape)
+    return S, R
 
 
 def solve(S, R, GS, GR, ridge=0.0):
-    return Fp16x3().solve((S, R), (GS, GR), ridge, Smith(), "both")
+    out = torch.empty_like(S)
+    cotangents = [S if G is None else G for G in (GS, GR)]
+    launch.solve((S, R, *cotangents), out, all_deferred(S), ridge, GS is not None, GR is not None, S.shape)
+    return out
 
 
 @triton.jit
@@ -73,7 +63,7 @@ def test_every_tile_is_computed_once(tile_rows, lower):
     assert set(zip(rows.tolist(), columns.tolist(), strict=True)) == pairs
 
 
-def test_roots_and_gradients_in_four_tiles(few_launches):
+def test_roots_and_gradients_in_four_tiles():
     """To a few roundings: these matrices are well-conditioned."""
     n = 65
     A, GS, GR = wishart(1, n, samples=2 * n + 4).float(), symmetric(1, n).float(), symmetric(1, n, seed=2).float()
@@ -118,7 +108,7 @@ def test_negative_by_rounding(one_tile):
     assert torch.isnan(R[1]).all()
 
 
-def test_any_input(one_tile, few_launches):
+def test_any_input(one_tile):
     """In one batch: asymmetric and very large, very small, zero, NaN, infinite, negative; strided, with a ridge."""
     n = 65
     eye = torch.eye(n)
@@ -151,7 +141,7 @@ def scaled_to(largest, A):
     return (A * (largest / A.abs().amax((-2, -1), keepdim=True))).float()
 
 
-def test_the_ends_of_the_range(one_tile, few_launches):
+def test_the_ends_of_the_range(one_tile):
     """Roots are far from the ends themselves; gradients are as accurate as anywhere if they are representable."""
     W, G = wishart(1, 65), symmetric(1, 65)
     A = torch.cat([scaled_to(size, W) for size in (3.4e38, 1e-37)])
@@ -164,6 +154,11 @@ def test_the_ends_of_the_range(one_tile, few_launches):
         assert error(found, expected) < 16 * EPS
 
 
+@triton.jit
+def measure_kernel(A, sums, n, stride_row, stride_column, row, TILE: tl.constexpr):
+    roots_input.measure_tile(A, sums, row, tl.program_id(0), n, stride_row, stride_column, 2, TILE)
+
+
 def test_offsets_above_32_bits():
     """Rows, then columns, 2^31/64 elements apart. Of the two gigabytes only the pages of the entries are touched."""
     n, stride = 65, 2**25 + 1
@@ -171,9 +166,9 @@ def test_offsets_above_32_bits():
     A.copy_((16 * wishart(1, n)).round())
     found = []
     for layout in (A.contiguous(), A, A.mT):
-        _, sums, _ = launch._memory(layout, 128, roots_input.SUM_ROWS.value, roots_input.STATS.value)
-        roots_input.measure_kernel[3, 1, 1](layout, sums, n, *layout.stride(), side=128, TILE=64)
-        found.append(sums[..., :3].clone())
+        sums = torch.empty(4, 4)
+        measure_kernel[3, 1, 1](layout, sums, n, *layout.stride()[1:], 4, TILE=64)
+        found.append(sums[:, :3].clone())
     assert torch.isfinite(found[0]).all()
     assert torch.equal(found[0], found[1])
     assert torch.equal(found[0], found[2])

@@ -61,7 +61,9 @@ def test_fields_and_options(runs, capsys):
     assert "style, variant published: style_exchange on monet2photo, preset mpa-lya" in printed
     assert "iterations 9 (was 100000)" in printed
     assert "7 steps, 12 ms each; cycle loss 0.500" in printed
-    flags = "--data d --out o --resume --device cpu --time-limit 60 --sample-every 20 --report-every 5 --quiet"
+    flags = (
+        "--data d --out o --resume --device cpu --time-limit 60 --sample-every 20 --report-every 5 --no-graph --quiet"
+    )
     run = trained(runs, *flags.split())
     assert run.out == Path("o")
     assert run.options == {
@@ -71,6 +73,7 @@ def test_fields_and_options(runs, capsys):
         "quiet": True,
         "time_limit": 60.0,
         "cadence": Cadence(report=5, sample=20),
+        "graph": False,
     }
     assert capsys.readouterr().out == ""
 

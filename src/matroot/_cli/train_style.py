@@ -28,6 +28,8 @@ class StyleOptions:
     """Steps between two checkpoints, each with a sample sheet."""
     report_every: int = 50
     """Steps of a line of metrics.jsonl; time limits are looked at between lines."""
+    no_graph: bool = False
+    """Capture no steps in a CUDA graph; otherwise where it is possible."""
     quiet: bool = False
     """Print nothing but errors."""
 
@@ -64,6 +66,7 @@ def _train(call: Call[StyleOptions, StyleRecipe], out: Path) -> None:
         quiet=options.quiet,
         time_limit=options.time_limit,
         cadence=Cadence(options.report_every, options.sample_every),
+        graph=not options.no_graph,
     )
     if result is not None and not options.quiet:
         print(f"{result.iterations} steps, {result.step_ms:.0f} ms each; cycle loss {result.cycle:.3f}")

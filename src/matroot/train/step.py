@@ -10,12 +10,12 @@ from torch.nn.utils import clip_grad_norm_
 from torch.optim import Optimizer
 
 from .._registry import choose_gradient, choose_method
-from .._terminal import CommandError
 from ..backends.triton.paper.methods import LARGEST
 from ..gradients import Exact, Krylov, Smith
 from ..methods import Pade
 from ..nn import CovariancePool, DecorrelatedBatchNorm, SecondOrderHead
 from .average import Average
+from .graph import CapturedCall
 from .objective import logits_and_loss
 from .optimiser import parameters_of, set_rate
 from .recipe import Recipe
@@ -116,56 +116,22 @@ class EagerStep:
         return size.full_tensor() if isinstance(size, DTensor) else size
 
 
-class CaptureError(CommandError):
-    """A step that was expected to fit into a CUDA graph and did not."""
-
-
 class GraphStep(EagerStep):
     """An :class:`EagerStep` that is replayed from a CUDA graph: the same operations without their launches.
 
-    The first ``WARMUP`` calls are ordinary steps, on a stream of their own; the next one captures. Graph and ordinary
-    steps draw the same random numbers, so it does not matter where a run was resumed. What the step does must
-    not change afterwards: make a new one for another preset. Batches of another shape than the first are ordinary
-    steps. CaptureError where the step cannot be captured.
+    A :class:`CapturedCall`: its first steps are ordinary ones, and so are batches of another shape than the first.
+    Graph and ordinary steps draw the same random numbers, so it does not matter where a run was resumed. What the
+    step does must not change afterwards: make a new one for another preset. CaptureError where the step cannot be
+    captured.
     """
-
-    WARMUP = 3
 
     def __init__(self, model: nn.Module, optimizer: Optimizer, recipe: Recipe, average: Average | None = None) -> None:
         super().__init__(model, optimizer, recipe, average)
-        self._stream = torch.cuda.Stream()
-        self._graph: torch.cuda.CUDAGraph | None = None
-        self._batch: tuple[Tensor, Tensor] | None = None
-        self._calls = 0
+        self._captured = CapturedCall()
 
     def __call__(self, images: Tensor, targets: Tensor, lr: float) -> None:
         set_rate(self.optimizer, lr)
-        if self._batch is None:
-            self._batch = images.clone(), targets.clone()
-        if images.shape != self._batch[0].shape:
-            return self._train(images, targets)
-        for own, given in zip(self._batch, (images, targets), strict=True):
-            own.copy_(given)
-        self._calls += 1
-        if self._calls <= self.WARMUP:
-            self._stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(self._stream):
-                self._train(*self._batch)
-            return torch.cuda.current_stream().wait_stream(self._stream)
-        if self._graph is None:
-            self._graph = self._capture(*self._batch)
-        return self._graph.replay()
-
-    def _capture(self, images: Tensor, targets: Tensor) -> torch.cuda.CUDAGraph:
-        graph = torch.cuda.CUDAGraph()
-        try:
-            # Threads that load data may call CUDA meanwhile.
-            with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
-                self._train(images, targets)
-        except RuntimeError as error:
-            reason = str(error).partition("\n")[0]
-            raise CaptureError(f"the step cannot be captured in a CUDA graph: {reason}; use --no-graph") from error
-        return graph
+        self._captured(self._train, images, targets)
 
 
 def why_not_captured(model: nn.Module, recipe: Recipe, device: torch.device, world: int) -> str | None:

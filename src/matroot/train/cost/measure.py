@@ -12,11 +12,12 @@ from torch import Tensor, nn
 from ..._timer import milliseconds, seconds_back_to_back
 from ..average import Average
 from ..data.batches import Data
+from ..graph import CaptureError
 from ..network import build, to_channels_last, training_mode
 from ..optimiser import create_optimizer
 from ..recipe import Recipe
 from ..seeding import convolutions
-from ..step import CaptureError, EagerStep, GraphStep, why_not_captured
+from ..step import EagerStep, GraphStep, why_not_captured
 from .jobs import JOBS, PRESETS, Job
 
 STEPS = 5

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -80,11 +80,18 @@ def batch(domain: Tensor, seed: int, which: int, step: int, size: int) -> Tensor
     chosen = []
     for position in range(step * size, (step + 1) * size):
         passed, place = divmod(position, len(domain))
-        order = torch.randperm(len(domain), generator=generator_for(seed, which, 0, passed))
-        chosen.append(int(order[place]))
-    images = as_network_input(domain[torch.tensor(chosen, device=domain.device)])
+        chosen.append(_order(len(domain), seed, which, passed)[place])
     mirrored = torch.rand(size, generator=generator_for(seed, which, 1, step)) < 0.5
-    return torch.where(mirrored.to(images.device)[:, None, None, None], images.flip(-1), images)
+    # Without waiting for the steps before.
+    indices, mirrored = (x.to(domain.device, non_blocking=True) for x in (torch.tensor(chosen), mirrored))
+    images = as_network_input(domain[indices])
+    return torch.where(mirrored[:, None, None, None], images.flip(-1), images)
+
+
+@lru_cache(maxsize=4)  # of two domains, each with a pass that ends and one that begins
+def _order(count: int, seed: int, which: int, passed: int) -> tuple[int, ...]:
+    """The order of the pictures in a pass."""
+    return tuple(torch.randperm(count, generator=generator_for(seed, which, 0, passed)).tolist())
 
 
 def as_network_input(pixels: Tensor) -> Tensor:

@@ -20,11 +20,12 @@ from ..network import to_channels_last
 from ..nonfinite import NonFiniteError
 from ..progress import Reporter
 from ..seeding import convolutions, seed_generators
+from ..step import why_roots_not_captured
 from .losses import Discriminators
 from .pictures import Pictures, batch, open_pictures
 from .recipe import StyleRecipe, check, learning_rate
 from .sheet import sample_sheet
-from .step import LOSSES, Step
+from .step import LOSSES, GraphStep, Step
 
 WEIGHTS = "last.safetensors"
 """The generators, in a run's folder."""
@@ -94,6 +95,7 @@ def train(
     quiet: bool = False,
     time_limit: float | None = None,
     cadence: Cadence | None = None,
+    graph: bool = True,
 ) -> StyleResult | None:
     """Train a recipe and return its result, also written to ``run.json`` in the folder ``out``.
 
@@ -104,6 +106,7 @@ def train(
     time_limit: seconds of this call; no line of ``metrics.jsonl`` is begun that would end later. The run is saved,
         None is returned, and a later call resumes.
     cadence: None: as :class:`Cadence` has it.
+    graph: replay steps from a CUDA graph where that is possible.
 
     The folder gets lines of ``metrics.jsonl`` and, at every sample, ``last.pt``, ``last.safetensors`` and a sheet in
     ``samples/``; Ctrl-C or a crash lose what came after. CommandError for a folder that has a run already and
@@ -125,7 +128,7 @@ def train(
             networks = build(recipe)
             pictures = open_pictures(recipe.dataset, recipe.image_size, data, ranks.device)
             with Reporter(recipe.iterations, 1, quiet) as reporter:
-                run = _Run(recipe, networks, pictures, folder, reporter, ranks.device, interruption)
+                run = _Run(recipe, networks, pictures, folder, reporter, ranks.device, interruption, graph)
                 return run.steps(resume, deadline, cadence or Cadence())
     finally:
         distributed.stop(ranks)
@@ -143,6 +146,7 @@ class _Run:
         reporter: Reporter,
         device: torch.device,
         interruption: Interruption,
+        graph: bool,
     ) -> None:
         self._recipe, self._pictures, self._folder = recipe, pictures, folder
         self._reporter, self._interruption = reporter, interruption
@@ -150,7 +154,7 @@ class _Run:
             network.to(device)
             if recipe.channels_last:
                 to_channels_last(network)
-        self._step = Step(*networks, recipe)
+        self._step = self._new_step(networks, device, graph)
         self._history: list[dict[str, Any]] = []
         self._saved = 0
         """Steps of the last checkpoint."""
@@ -195,16 +199,22 @@ class _Run:
     def _done(self) -> int:
         return self._history[-1]["step"] if self._history else 0
 
+    def _new_step(
+        self, networks: tuple[models.StyleExchange, Discriminators], device: torch.device, graph: bool
+    ) -> Step:
+        if not graph or device.type != "cuda":
+            return Step(*networks, self._recipe)
+        if (reason := why_roots_not_captured(networks[0])) is not None:
+            self._reporter.say(f"steps are not captured in a CUDA graph: {reason}")
+            return Step(*networks, self._recipe)
+        return GraphStep(*networks, self._recipe)
+
     def _resume(self) -> None:
         found = self._folder.load()
         if found is None:
             self._reporter.say(f"{self._folder.path} has no checkpoint yet: the run starts with step 1")
             return
-        step = self._step
-        step.network.load_state_dict(found.network["generators"])
-        step.discriminators.load_state_dict(found.network["discriminators"])
-        step.generator_optimizer.load_state_dict(found.optimizer["generators"])
-        step.discriminator_optimizer.load_state_dict(found.optimizer["discriminators"])
+        self._step.load_state(found.network, found.optimizer)
         self._history = found.history
         self._saved = self._done
         self._reporter.resume(self._done)
@@ -240,15 +250,7 @@ class _Run:
         """Checkpoint, weights and sheet."""
         step = self._step
         sheet = sample_sheet(step.network, self._pictures)
-        state = {
-            "network": {"generators": step.network.state_dict(), "discriminators": step.discriminators.state_dict()},
-            "optimizer": {
-                "generators": step.generator_optimizer.state_dict(),
-                "discriminators": step.discriminator_optimizer.state_dict(),
-            },
-            "average": None,
-            "scaler": None,
-        }
+        state = {**step.state(), "average": None, "scaler": None}
         with self._interruption.deferred():
             path = self._folder.path / "samples" / f"step-{self._done:06d}.png"
             try:

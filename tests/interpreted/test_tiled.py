@@ -214,7 +214,7 @@ def test_offsets_above_32_bits():
     found = []
     for layout in (A.contiguous(), A, A.mT):
         scratch, _, matrix_stats = fast_launch._memory(layout, 2)
-        deferred = torch.zeros(1, tiles.FLAGS.value, dtype=torch.int32)
+        deferred = tiled_launch.all_deferred(layout)
         numbers = (n, *layout.stride(), 0.0)
         fast_kernels.fast_scale_kernel[3, 1, 1](layout, scratch, matrix_stats, deferred, *numbers, side=128, TILE=64)
         found.append(scratch[:, 0].clone())

@@ -21,8 +21,8 @@ MODULES = (
 )
 NUMBERS = {"ridge", "max_shift", "strict_tolerance", "wide_tolerance", "tolerance", "eps", "share"}
 COUNTS = {
-    "n", "batch", "groups", "programs", "programs_per_matrix", "depth", "has_S", "has_R", "repetition", "side", "positions", "chunk", "parts", "blocks",
-    "degree", "iterations",
+    "n", "batch", "groups", "programs", "programs_per_matrix", "repetition", "side", "depth", "positions", "chunk",
+    "parts", "blocks", "degree", "iterations", "has_S", "has_R",
 }  # fmt: skip
 STRIDES = ("stride_", "sqrt_", "inverse_")
 POINTERS = {"scratch": "*fp16", "deferred": "*i32", "P": "*bf16", "Q": "*bf16"}

@@ -1,8 +1,8 @@
 """A tile of every product of the roots.
 
 With A in its scale, Y -> (A/theta)^(1/2) and Z -> (A/theta)^(-1/2). A step computes E = I - Z Y, which is not symmetric
-and must not be made so where A is ill-conditioned, U = E^2 + E/(2 RATIO), the correction D = D(E), and the symmetric parts of Y + Y D and Z + D Z.
-Multiples of the identity are kept out of factors, and added in float32.
+and must not be made so where A is ill-conditioned, U = E^2 + E/(2 RATIO), the correction D = D(E), and the symmetric
+parts of Y + Y D and Z + D Z. Multiples of the identity are kept out of factors, and added in float32.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -78,9 +78,10 @@ def roots_tile(
 ):  # fmt: skip
     """Store a tile of a phase: a product, and multiples of two matrices and of the identity.
 
-    Where Y is stored or its next value, so is Z, in tiles of their own. ``c`` are the coefficients of the step, ``pair``
-    is the first buffer of Y and Z; a step that ``mirrors`` takes E for symmetric. After an iteration that blew up, Y + shift Z and Z of the step before, in the other
-    pair and with Z relative to ``zeta``, are stored times ``factor`` in place of Y and Z.
+    Where Y is stored or its next value, so is Z, in tiles of their own. ``c`` are the coefficients of the step,
+    ``pair`` is the first buffer of Y and Z; a step that ``mirrors`` takes E for symmetric. After an iteration that blew
+    up, Y + shift Z and Z of the step before, in the other pair and with Z relative to ``zeta``, are stored times
+    ``factor`` in place of Y and Z.
     """
     tile_rows, lower_tiles = side // TILE, lower_tile_count(side, TILE)
     symmetric = (phase < RESIDUAL) | (phase == UPDATE) | mirrors

@@ -10,11 +10,10 @@ from ....methods._base import Output
 from ..._base import CallContext, Cotangents, Evaluation, FusedBackend, Tensors, by_kind, readable, unsupported_pair
 from ...torch_ops import rounding_tolerance
 from ..minimax import unavailable_reason
+from ..on_chip import launch as on_chip
 
 LARGEST = 16384
 """Offsets inside a matrix have 32 bits."""
-_ON_CHIP = 64
-"""Matrices up to this size take one program each."""
 
 
 class Fp16x3(FusedBackend):
@@ -42,10 +41,10 @@ class Fp16x3(FusedBackend):
         S = torch.empty_like(A, dtype=torch.float32, memory_format=torch.contiguous_format)
         R = torch.empty_like(S)
         key = (n, A.dtype, A.stride(), A.data_ptr() % 16 == 0)
-        if n > _ON_CHIP:
+        if n > on_chip.LARGEST:
             from .launch import roots
         else:
-            from .on_chip import roots
+            roots = on_chip.roots
         roots(A, S, R, ridge, rounding_tolerance(n, A.dtype), key)
         return Evaluation((S, R) if output == "both" else (S,) if output == "sqrt" else (R,))
 
@@ -57,9 +56,9 @@ class Fp16x3(FusedBackend):
         out = torch.empty_like(S)
         has_S, has_R = GS is not None, GR is not None
         key = (S.shape[-1], has_S, has_R, *[T.data_ptr() % 16 == 0 for T in inputs])
-        if S.shape[-1] > _ON_CHIP:
+        if S.shape[-1] > on_chip.LARGEST:
             from .launch import solve
         else:
-            from .on_chip import solve
+            solve = on_chip.solve
         solve(*inputs, out, ridge, has_S, has_R, key)
         return out

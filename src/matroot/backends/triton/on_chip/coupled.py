@@ -40,7 +40,7 @@ DIVERGED = tl.constexpr(1e12)
 @triton.jit
 def _first_step(X, eye, m1, m2, n, table) -> tuple:
     """Y and Z in UNIT after the first step, and a bound of the largest eigenvalue; m1, m2 are means of powers."""
-    square = fp16x3_matmul(X, tl.trans(X))
+    square = fp16x3_matmul(X, X)
     theta = 1.02 * centred_eigenvalue_bound(m1, m2, total(X * square) / n, total(square * square) / n, n)
     inverse = 1.0 / theta
     root = UNIT * tl.sqrt(inverse)
@@ -56,7 +56,7 @@ def _step(Y, Z, E, square, eye, n, spread, last, c, one) -> tuple:
     T = tl.load(c + 1) * E + (tl.load(c + 2) / UNIT) * square
     rest = tl.load(c + 3) * E + (tl.load(c + 4) / UNIT) * square
     if last:  # noqa: SIM108 - these terms are 2e-4 at most
-        higher = tl.dot(square.to(tl.float16), tl.trans(rest).to(tl.float16))
+        higher = tl.dot(square.to(tl.float16), rest.to(tl.float16))
     else:
         higher = fp16x3_matmul(square, rest)
     T += higher * (1 / (UNIT * UNIT))

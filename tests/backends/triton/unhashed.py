@@ -9,9 +9,9 @@ from matroot.backends.triton import source_hash
 from .test_compiles import MODULES
 
 HELPERS = (
-    "primitives", "scaling", "paper.clean", "tiled.tiles", "tiled.split_fp16", "tiled.split_integer",
+    "primitives", "scaling", "on_chip.coupled", "paper.clean", "tiled.tiles", "tiled.split_fp16", "tiled.split_integer",
     "tiled.fast_roots", "tiled.fast_gradient",
-    "fp16x3.on_chip_roots", "fp16x3.on_chip_gradient", "fp16x3.tiles", "fp16x3.roots_input", "fp16x3.roots_progress",
+    "fp16x3.tiles", "fp16x3.roots_input", "fp16x3.roots_progress",
     "fp16x3.roots_steps", "fp16x3.gradient_input", "fp16x3.gradient_bounds", "fp16x3.gradient_steps",
 )  # fmt: skip
 

@@ -44,11 +44,9 @@ def _first_step(X, eye, m1, m2, n, table) -> tuple:
     theta = 1.02 * centred_eigenvalue_bound(m1, m2, total(X * square) / n, total(square * square) / n, n)
     inverse = 1.0 / theta
     root = UNIT * tl.sqrt(inverse)
-    c0, c1, c2 = (
-        tl.load(table) * root,
-        tl.load(table + 1) * root * inverse,
-        tl.load(table + 2) * root * inverse * inverse,
-    )
+    c0 = tl.load(table) * root
+    c1 = tl.load(table + 1) * root * inverse
+    c2 = tl.load(table + 2) * root * inverse * inverse
     Z = c0 * eye + c1 * X + c2 * square
     mean = c0 + c1 * m1 + c2 * m2  # of the diagonal
     return mean * X + fp16x3_matmul(X, Z - mean * eye), Z, theta

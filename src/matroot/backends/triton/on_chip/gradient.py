@@ -40,7 +40,7 @@ CHEBYSHEV_RATE = tl.constexpr(0.25)
 RESIDUAL_SCALE = tl.constexpr(256.0)
 """What the second right-hand side is multiplied by, for float16 to hold it."""
 MAX_TOP = tl.constexpr(700.0)
-"""Of what roots leave V - 2 I is below: its eigenvalues here only bound the number of steps."""
+"""V - 2 I ends below for all roots that the kernel returns; for any other input it bounds the number of steps."""
 MODERATE = tl.constexpr(2.0**80)
 """Sums of squares between 1/MODERATE and this have lost nothing to the ends of the range."""
 

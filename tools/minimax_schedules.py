@@ -28,7 +28,7 @@ FIRST = {2: 2, 4: 3}
 PRODUCTS = {1: 3, 2: 4, 4: 5}
 # Rounding must not push the spectrum out of the interval: beyond its ends polynomials are steep.
 WIDER = 1.01
-MODERATE = mp.mpf("0.45")  # error of the steps of backends/triton/fp16x3/on_chip_schedules.py
+MODERATE = mp.mpf("0.45")  # error of the steps of backends/triton/on_chip/schedules.py
 NARROW = 1e-3  # below this width the Taylor polynomial is as good and the exchange ill-conditioned
 
 mp.mp.dps = 50

@@ -27,15 +27,15 @@ COUNTS = {
 STRIDES = ("stride_", "sqrt_", "inverse_")
 POINTERS = {"scratch": "*fp16", "deferred": "*i32", "P": "*bf16", "Q": "*bf16"}
 CONSTANTS = {
-    "N": 16, "TILE": 16, "DEPTH": 16, "PRECISION": "bf16x6", "CORRECTION_PRECISION": "bf16x3", "CHANNELS": 64,
-    "SIZE": 12, "D": 16, "BLOCK": 64, "PARTS": 64, "FLOAT32_FACTORS": False, "PHASE": None,
+    "N": 16, "TILE": 16, "DEPTH": 16, "PRECISION": "bf16x6", "CHANNELS": 64, "SIZE": 12,
+    "D": 16, "BLOCK": 64, "PARTS": 64, "FLOAT32_FACTORS": False, "PHASE": None,
 }  # fmt: skip
 # Every phase is in the kernel of all phases. Alone: those for which the kernel of one phase has code of its own.
 PHASES = {"fast_roots_phase_kernel": (0, 1, 8), "fast_gradient_phase_kernel": (2, 3, 4)}
 # A switch that is off has code of its own in these; the code of one cotangent alone is common to several kernels.
 ALSO_OFF = {
-    "fast_solve_kernel", "fast_norms_kernel", "fast_precondition_kernel", "newton_schulz_kernel", "lyapunov_kernel",
-    "moments_kernel", "affine_kernel",
+    "solve_kernel", "fast_solve_kernel", "fast_norms_kernel", "fast_precondition_kernel", "newton_schulz_kernel",
+    "lyapunov_kernel", "moments_kernel", "affine_kernel",
 }  # fmt: skip
 
 

@@ -9,10 +9,9 @@ from matroot.backends.triton import source_hash
 from .test_compiles import MODULES
 
 HELPERS = (
-    "primitives", "scaling", "paper.clean", "tiled.tiles", "tiled.split_fp16",
-    "tiled.fast_roots", "tiled.fast_gradient",
-    "fp16x3.on_chip_roots", "fp16x3.on_chip_gradient", "robust.tiles", "robust.roots_input", "robust.roots_progress",
-    "robust.roots_steps", "robust.gradient_input", "robust.gradient_bounds", "robust.gradient_steps",
+    "primitives", "scaling", "on_chip.coupled", "paper.clean", "tiled.tiles", "tiled.split_fp16", "tiled.fast_roots",
+    "tiled.fast_gradient", "robust.tiles", "robust.roots_input", "robust.roots_progress", "robust.roots_steps",
+    "robust.gradient_input", "robust.gradient_bounds", "robust.gradient_steps",
 )  # fmt: skip
 
 

@@ -1,9 +1,7 @@
 """Products of float32 matrices from half-precision ones, and bounds from the moments of a spectrum.
 
-Three float16 products (FP16X3) are as exact as float32 except that tensor cores truncate sums, which shows where a
-matrix is ill-conditioned. INTEGER_SPLIT takes six float16 products, of which the leading ones are sums of integers and
-so exact. Corrections may take BF16X3, three bfloat16 products: their relative error of 4e-6 is one of the correction
-only. FP16 is half precision. Import only where Triton is.
+Three float16 products (FP16X3) are as exact as float32 except that tensor cores truncate sums. The integer split takes
+six, of which the leading ones are sums of integers and so exact. FP16 is half precision. Import only where Triton is.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -16,7 +14,6 @@ STEPS = tl.constexpr(6)  # of the longest schedule in the table
 TAYLOR_THRESHOLD = tl.constexpr(0.0081)
 FP16X3 = tl.constexpr("fp16x3")
 FP16X3_TRANSPOSED = tl.constexpr("fp16x3 by the transpose")
-INTEGER_SPLIT = tl.constexpr("fp16x6")
 FP16 = tl.constexpr("fp16")
 ROUNDING = tl.constexpr(12582912.0)  # 1.5 2^23: adding and subtracting it rounds to an integer
 UNIT = tl.constexpr(16.0)  # what stands for one in factors of FP16X3 products, for ``split_fp16`` to keep their digits
@@ -76,8 +73,6 @@ def matmul(a, b, PRECISION: tl.constexpr):
         found = fp16x3_matmul(a, tl.trans(b))
     elif PRECISION == FP16:
         found = tl.dot(a.to(tl.float16), tl.trans(b).to(tl.float16))
-    elif PRECISION == INTEGER_SPLIT:
-        found = integer_split_matmul(a, b)
     else:
         found = tl.dot(a, b, input_precision=PRECISION)
     return found

@@ -1,8 +1,9 @@
 """Gradients of roots on a GPU in one launch: one program per matrix, everything on chip.
 
 With V = S/mu + mu R and C' = C + (mu R) C (mu R), the equation S X + X S = C is V X + X V = C'/mu. The spectrum of V
-begins at 2 and ends not far above unless the matrix is ill-conditioned. Then Chebyshev's iteration takes few steps of
-one product each; it runs twice in half precision, for X and for the residual. Otherwise Smith's series, by doubling.
+begins at 2 and ends near the fourth root of the condition number. Chebyshev's iteration takes few steps where that is
+small, some dozens where matrices are as ill-conditioned as float32 allows. It runs in half precision for X, and once
+more for the residual, which is computed in float32: R alone costs ill-conditioned gradients more digits than that.
 
 Sizes are kept as exponents beside numbers of moderate size, so that no intermediate result leaves the range of float32
 where the gradient does not. Import only where Triton is.
@@ -16,7 +17,6 @@ import triton.language as tl
 from ..primitives import (
     FP16,
     FP16X3_TRANSPOSED,
-    INTEGER_SPLIT,
     UNIT,
     eigenvalue_bound,
     matmul,
@@ -27,7 +27,6 @@ from ..primitives import (
 from ..scaling import (
     add_scaled,
     floor_log2,
-    identity,
     load_symmetric,
     matrix_lanes,
     max_abs,
@@ -37,9 +36,11 @@ from ..scaling import (
 )
 
 CHEBYSHEV_RATE = tl.constexpr(0.25)
-"""Where a step of Chebyshev's iteration reduces the error by less than this factor, doubling takes fewer products."""
+"""Where a step of Chebyshev's iteration reduces the error by less, the fast path above n = 64 defers the matrix."""
 RESIDUAL_SCALE = tl.constexpr(256.0)
 """What the second right-hand side is multiplied by, for float16 to hold it."""
+MAX_TOP = tl.constexpr(700.0)
+"""V - 2 I ends below for all roots that the kernel returns; for any other input it bounds the number of steps."""
 MODERATE = tl.constexpr(2.0**80)
 """Sums of squares between 1/MODERATE and this have lost nothing to the ends of the range."""
 
@@ -69,15 +70,22 @@ def chebyshev_interval(top):
 
 
 @triton.jit
+def _sandwich(inverse, C, unit, PRECISION: tl.constexpr):
+    """(mu R) C (mu R), given mu R in this unit."""
+    return matmul(matmul(inverse, C, PRECISION), inverse, PRECISION) * (1 / (unit * unit))
+
+
+@triton.jit
 def right_side(
-    GS, GR, n, inverse, mu, shift, HAS_S: tl.constexpr, HAS_R: tl.constexpr, N: tl.constexpr, PRECISION: tl.constexpr
-):  # fmt: skip
-    """2^-e C' and e, given 2^shift mu R in UNIT and mu: cotangents may be of any size, and float16 is not."""
+    GS, GR, n, inverse, mu, shift, HAS_S: tl.constexpr, HAS_R: tl.constexpr, N: tl.constexpr, PRECISION: tl.constexpr,
+    unit=UNIT,
+) -> tuple:  # fmt: skip
+    """2^-e C' and e, given 2^shift mu R in ``unit``, and mu: cotangents may be of any size, and float16 is not."""
     C = tl.zeros((N, N), tl.float32)
     exponent = 0
     if HAS_R:
         G, exponent = normalized(load_symmetric(GR, n, n, 1, 1.0, N))
-        C -= matmul(matmul(inverse, G, PRECISION), inverse, PRECISION) * (1 / (mu * mu) / (UNIT * UNIT))
+        C -= _sandwich(inverse, G, mu * unit, PRECISION)
         exponent -= 2 * shift
     if HAS_S:
         G = load_symmetric(GS, n, n, 1, 1.0, N)
@@ -87,7 +95,7 @@ def right_side(
         else:
             C = G
     C, other = normalized(C)
-    return C + matmul(matmul(inverse, C, PRECISION), inverse, PRECISION) * (1 / (UNIT * UNIT)), exponent + other
+    return C + _sandwich(inverse, C, unit, PRECISION), exponent + other
 
 
 @triton.jit
@@ -160,36 +168,27 @@ def store_gradient(out, X, exponent, mu, ridge, n, N: tl.constexpr):
 
 
 @triton.jit
+def _tolerance(top):
+    """Error of one run of the iteration. R costs gradients its own error, which grows with the condition number."""
+    return tl.minimum(tl.maximum(8e-6 * top * top, 1e-3), 2e-2)
+
+
+@triton.jit
 def solve_kernel(
-    S, R, GS, GR, out, n, ridge,
-    HAS_S: tl.constexpr, HAS_R: tl.constexpr, N: tl.constexpr, CORRECTION_PRECISION: tl.constexpr,
+    S, R, GS, GR, out, n, ridge, HAS_S: tl.constexpr, HAS_R: tl.constexpr, N: tl.constexpr
 ):  # fmt: skip
     """X with S X + X S = GS - R GR R, then the ridge's share of it; float32 (k, n, n), contiguous."""
     start = tl.program_id(0).to(tl.int64) * n * n
-    eye = identity(n, N)
     V, inverse, mu, shift, zero = preconditioned_operator(S + start, R + start, n, N)
-    top = tl.where(zero, 1.0, spectral_bound(V, n))
-    _, _, rate = chebyshev_interval(top)
-    if rate < CHEBYSHEV_RATE:
-        C, exponent = right_side(GS + start, GR + start, n, inverse, mu, shift, HAS_S, HAS_R, N, FP16X3_TRANSPOSED)
-        X = refined_chebyshev(V, C, top, 1e-3)
-    else:
-        C, exponent = right_side(GS + start, GR + start, n, inverse, mu, shift, HAS_S, HAS_R, N, INTEGER_SPLIT)
-        tolerance = 1e-6
-        p, k0, k1, k2, error = initial_inverse(top)
-        K = k0 * eye + k1 * V + k2 * matmul(V, V, FP16X3_TRANSPOSED)
-        V += (2 + p) * eye
-        while error > tolerance:
-            K += matmul(K, eye - matmul(V, K, INTEGER_SPLIT), CORRECTION_PRECISION)
-            error *= error
-        X = 2 * p * matmul(matmul(K, C, INTEGER_SPLIT), K, INTEGER_SPLIT)
-        F = eye - 2 * p * K
-        factor = (p - 2) / (p + 2)
-        running = mu == mu
-        while running:
-            X += matmul(matmul(F, X, CORRECTION_PRECISION), F, CORRECTION_PRECISION)
-            factor *= factor
-            running = factor * factor > tolerance
-            if running:
-                F = matmul(F, F, CORRECTION_PRECISION)
+    top = tl.where(zero, 1.0, tl.minimum(spectral_bound(V, n), MAX_TOP))
+    # mu R ends where V does: reduced, for float16 to hold what it is multiplied with.
+    reduction = power_of_two(-floor_log2(2 + top))
+    inverse *= reduction
+    C, exponent = right_side(
+        GS + start, GR + start, n, inverse, mu, shift, HAS_S, HAS_R, N, FP16X3_TRANSPOSED, reduction * UNIT
+    )
+    if top > 2:
+        C, other = normalized(C)
+        exponent += other
+    X = refined_chebyshev(V, C, top, _tolerance(top))
     store_gradient(out + start, tl.where(zero, 0.0, X), exponent - shift, mu, ridge, n, N)

@@ -1,7 +1,7 @@
 """Roots on a GPU in one launch: one program per matrix, everything on chip.
 
-The same algorithm as the compiled code's. Cleaning, scaling, ridge, definiteness, stopping and restoring happen inside
-the program; the host decides nothing. Import only where Triton is.
+Cleaning, scaling, ridge, definiteness, stopping and restoring happen inside the program; the host decides nothing. Up
+to n = 64 one kernel takes all matrices. Import only where Triton is.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -15,49 +15,31 @@ from ..primitives import (
     FP16,
     FP16X3,
     FP16X3_TRANSPOSED,
-    INTEGER_SPLIT,
-    STEPS,
     TAYLOR_THRESHOLD,
     UNIT,
     centred_eigenvalue_bound,
-    choose_schedule,
-    eigenvalue_bound,
     matmul,
     suits_fast_path,
     sum_of_squares,
     total,
 )
 from ..scaling import identity, load_scaled, matrix_lanes, power_of_two
+from .coupled import COLUMNS, NARROW, TAYLOR, coupled_iteration
+
+ATTEMPTS = tl.constexpr(4)
 
 
 @triton.jit
-def _first_step(X, square, eye, theta, steps, unit, PRECISION: tl.constexpr):
-    """Y and Z times ``unit`` after the first step of a schedule for eigenvalues up to theta, given X and its square."""
+def _first_step(X, square, eye, theta, steps):
+    """Y and Z in UNIT after the first step of a schedule for eigenvalues up to theta, given X and its square."""
     inverse = 1.0 / theta
-    root = unit * tl.sqrt(inverse)
+    root = UNIT * tl.sqrt(inverse)
     Z = (
         tl.load(steps) * root * eye
         + tl.load(steps + 1) * root * inverse * X
         + tl.load(steps + 2) * root * inverse * inverse * square
     )
-    return matmul(X, Z, PRECISION), Z
-
-
-@triton.jit
-def _later_step(Y, Z, M, eye, c, PRECISION: tl.constexpr):
-    """Y and Z after a step with five coefficients, M = Z Y."""
-    square = matmul(M, M, PRECISION)
-    T = tl.load(c + 4) * square + tl.load(c + 3) * M + tl.load(c + 2) * eye
-    T = matmul(T, square, PRECISION) + tl.load(c + 1) * M + tl.load(c) * eye
-    return matmul(Y, T, PRECISION), matmul(T, Z, PRECISION)
-
-
-@triton.jit
-def _last_step(Y, Z, E, square, PRECISION: tl.constexpr):
-    """Taylor's step, as a correction: M^(-1/2) - I in powers of E = I - M."""
-    T = 0.5 * E + 0.375 * square
-    T += matmul(square, 0.3125 * E + 0.2734375 * square, PRECISION)
-    return Y + matmul(Y, T, PRECISION), Z + matmul(T, Z, PRECISION)
+    return matmul(X, Z, FP16X3_TRANSPOSED), Z
 
 
 @triton.jit
@@ -77,55 +59,32 @@ def _correction_step(Y, Z, E, square, eye, c, PRECISION: tl.constexpr):
 
 
 @triton.jit
-def fast_roots(X, eye, m1, m2, n, table):
+def _fast_roots(X, eye, m1, m2, n, first, second, taylor):
     """Roots Y and Z in UNIT after three steps or four, and whether they converged.
 
     After two steps the sum of the fourth powers of the eigenvalues of E = I - M bounds the largest: by 0.09 if three
     steps are enough, by 0.6 if four may be. The last step's terms in E^3 and E^4, 2e-4 at most, may be in FP16.
     """
-    steps = table + FAST_STEPS_OFFSET
     square = matmul(X, X, FP16X3_TRANSPOSED)
     theta = 1.02 * centred_eigenvalue_bound(m1, m2, total(X * square) / n, total(square * square) / n, n)
-    Y, Z = _first_step(X, square, eye, theta, steps, UNIT, FP16X3_TRANSPOSED)
+    Y, Z = _first_step(X, square, eye, theta, first)
     E, square = _residual(Y, Z, eye)
-    Y, Z = _correction_step(Y, Z, E, square, eye, steps + 5, FP16X3_TRANSPOSED)
+    Y, Z = _correction_step(Y, Z, E, square, eye, second, FP16X3_TRANSPOSED)
     E, square = _residual(Y, Z, eye)
     fourth = total(square * square) * FOURTH
     if (fourth >= TAYLOR_THRESHOLD * TAYLOR_THRESHOLD) & (fourth < 0.13):
-        Y, Z = _correction_step(Y, Z, E, square, eye, steps + 10, FP16X3_TRANSPOSED)
+        Y, Z = _correction_step(Y, Z, E, square, eye, taylor, FP16X3_TRANSPOSED)
         E, square = _residual(Y, Z, eye)
         fourth = total(square * square) * FOURTH
-    Y, Z = _correction_step(Y, Z, E, square, eye, steps + 10, FP16)
+    Y, Z = _correction_step(Y, Z, E, square, eye, taylor, FP16)
     return Y, Z, fourth < TAYLOR_THRESHOLD * TAYLOR_THRESHOLD
 
 
 @triton.jit
-def _robust_roots(X, eye, n, steps, schedule, first, CORRECTION_PRECISION: tl.constexpr):
-    """Roots Y and Z of any X, whether they converged, and a bound of the largest eigenvalue."""
-    square = matmul(X, X, INTEGER_SPLIT)
-    theta = 1.02 * eigenvalue_bound(sum_of_squares(X) / n, total(square * square) / n, n)
-    Y, Z = _first_step(X, square, eye, theta, steps, 1.0, INTEGER_SPLIT)
-    step = 1
-    converged = theta < 0
-    running = theta == theta
-    while running:
-        M = matmul(Z, Y, INTEGER_SPLIT)
-        E = eye - M
-        residual = sum_of_squares(E)
-        converged = residual < TAYLOR_THRESHOLD
-        if converged:
-            Y, Z = _last_step(Y, Z, E, matmul(E, E, CORRECTION_PRECISION), CORRECTION_PRECISION)
-        else:
-            Y, Z = _later_step(Y, Z, M, eye, steps + tl.minimum(step, STEPS - 1) * 5, INTEGER_SPLIT)
-            # Rounding grows in ill-conditioned matrices where Y and Z are not symmetric.
-            Y = 0.5 * (Y + tl.trans(Y))
-            Z = 0.5 * (Z + tl.trans(Z))
-        step += 1
-        # Steps beyond the longest schedule enlarge a small eigenvalue by 2.46 each: one that is still small then is
-        # zero to rounding.
-        max_steps = tl.where((schedule == 2) & first & (residual > 0.5), 7, 12)
-        running = (not converged) & (residual < 1e6) & (step < max_steps)
-    return Y, Z, converged, theta
+def fast_roots(X, eye, m1, m2, n, table):
+    """What ``_fast_roots`` returns, by the steps in the table of ``tiled``."""
+    steps = table + FAST_STEPS_OFFSET
+    return _fast_roots(X, eye, m1, m2, n, steps, steps + 5, steps + 10)
 
 
 @triton.jit
@@ -152,41 +111,42 @@ def store_roots(S, R, Y, Z, unit, exponent, size, converged, n, N: tl.constexpr)
 
 @triton.jit
 def roots_kernel(
-    A, S, R, table, n, stride_batch, stride_row, stride_column, ridge, max_shift,
-    N: tl.constexpr, CORRECTION_PRECISION: tl.constexpr,
+    A, S, R, table, n, stride_batch, stride_row, stride_column, ridge, max_shift, N: tl.constexpr
 ):  # fmt: skip
     """Roots S and inverse roots R, float32 (k, n, n), of the symmetric parts of A, any floating dtype.
 
-    ``table`` holds three schedules of STEPS steps of five coefficients, then the steps of the fast path; ``max_shift``
-    is the last shift to try on a matrix that is not positive, relative to a bound of its largest eigenvalue.
+    ``max_shift`` is the last shift to try on a matrix that is not positive, relative to a bound of its largest
+    eigenvalue. The root of a shifted matrix X + sigma I is taken to be Y - sigma Z, zero for a zero eigenvalue of X.
     """
     matrix = tl.program_id(0).to(tl.int64)
-    eye = identity(n, N)
     A += matrix * stride_batch
     S += matrix * n * n
     R += matrix * n * n
-    X, trace, exponent, size = load_with_ridge(A, n, stride_row, stride_column, ridge, N)
-    m1, m2 = trace / n, sum_of_squares(X) / n
-    schedule = choose_schedule(m1, m2)
-    converged = m2 < 0
-    if suits_fast_path(m1, m2, n):
-        Y, Z, converged = fast_roots(X, eye, m1, m2, n, table)
-        if converged:
-            store_roots(S, R, Y, Z, UNIT, exponent, size, converged, n, N)
-    if not converged:
-        # Read once more: the fast path needs the registers that would keep it.
+    sigma = 0.0 * max_shift
+    attempt = 0
+    running = max_shift == max_shift
+    if N == 16:  # the loop below takes no more products, but a third more instructions, which counts here
+        eye = identity(n, N)
         X, trace, exponent, size = load_with_ridge(A, n, stride_row, stride_column, ridge, N)
-        Y, Z = eye, eye
-        attempt = 0
-        shift = 0.0 * max_shift
-        while (attempt < 4) & (not converged):
-            schedule = tl.where(attempt > 0, 2, schedule)
-            steps = table + schedule * (STEPS * 5)
-            Y, Z, converged, theta = _robust_roots(X, eye, n, steps, schedule, attempt == 0, CORRECTION_PRECISION)
-            if not converged:
-                # Singular, negative by rounding, or indefinite.
-                wider = tl.where(attempt == 0, 4.8e-7, tl.where(attempt == 1, 4.8e-7 * n, max_shift))
-                X += (wider - shift) * theta * eye
-                shift = wider
-                attempt += 1
-        store_roots(S, R, Y, Z, 1.0, exponent, size, converged, n, N)
+        m1, m2 = trace / n, sum_of_squares(X) / n
+        if suits_fast_path(m1, m2, n):
+            narrow, taylor = table + (1 + NARROW) * COLUMNS, table + (1 + TAYLOR) * COLUMNS
+            Y, Z, found = _fast_roots(X, eye, m1, m2, n, table, narrow, taylor)
+            if found:
+                store_roots(S, R, Y, Z, UNIT, exponent, size, found, n, N)
+            running = not found
+    while running:
+        # n and the stride, plus zero, which the compiler does not know: it would keep addresses and masks in registers
+        # from one attempt to the next.
+        zero = 16 * (sigma < 0).to(tl.int32)
+        m = n + zero
+        eye = identity(m, N)
+        X, trace, exponent, size = load_with_ridge(A, m, zero.to(tl.int64) + stride_row, stride_column, ridge, N)
+        X += sigma * eye
+        Y, Z, found, theta = coupled_iteration(X, eye, trace / n + sigma, sum_of_squares(X) / n, n, table)
+        # Stored in each attempt: nothing is kept for the next one, which is rare.
+        store_roots(S, R, Y - sigma * Z, Z, UNIT, exponent, size, found, m, N)
+        attempt += 1
+        # Negative by rounding, or indefinite.
+        sigma = tl.where(attempt == 1, 4.8e-7, tl.where(attempt == 2, 4.8e-7 * n, max_shift)) * theta
+        running = (attempt < ATTEMPTS) & (not found)

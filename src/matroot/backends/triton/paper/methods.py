@@ -20,7 +20,7 @@ from ..._base import Cotangents, Tensors, by_kind
 from ...constants import on_device
 from ...torch_ops import rounding_tolerance
 from ..launch import COMMON_OPTIONS
-from ..minimax import on_chip_options
+from ..on_chip.launch import tile_and_warps
 from ..source_hash import hash_callees_first
 
 LARGEST = 64
@@ -107,4 +107,4 @@ def _blocks(*polynomials: Any) -> tuple[tuple[tuple[float, ...], ...], int]:
 
 def _options(A: Tensor) -> dict[str, Any]:
     """How kernels are compiled, and how they make a float32 product of tensor core ones."""
-    return COMMON_OPTIONS | on_chip_options(A.shape[-1]) | {"PRECISION": "bf16x6" if A.is_cuda else "ieee"}
+    return COMMON_OPTIONS | tile_and_warps(A.shape[-1]) | {"PRECISION": "bf16x6" if A.is_cuda else "ieee"}

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from ..launch import launch_cached
-from ..minimax import on_chip_options
-from .on_chip_schedules import coefficients
+from .schedules import coefficients
 
 LARGEST = 64
 """Matrices up to this size fit on chip."""
@@ -40,7 +39,7 @@ def solve(
 @cache
 def _roots_launch(device: torch.device, n: int) -> tuple[Any, Tensor, dict[str, Any]]:
     """Kernel, table and options."""
-    from .on_chip_roots import roots_kernel
+    from .roots import roots_kernel
 
     return roots_kernel, coefficients(device), _options(n, device.type == "cuda")
 
@@ -48,12 +47,19 @@ def _roots_launch(device: torch.device, n: int) -> tuple[Any, Tensor, dict[str, 
 @cache
 def _solve_launch(n: int, cuda: bool, has_S: bool, has_R: bool) -> tuple[Any, dict[str, Any]]:
     """Kernel and options."""
-    from .on_chip_gradient import solve_kernel
+    from .gradient import solve_kernel
 
     return solve_kernel, {"HAS_S": has_S, "HAS_R": has_R} | _options(n, cuda)
+
+
+@cache
+def tile_and_warps(n: int) -> dict[str, int]:
+    """Options of kernels with one program per matrix; measured on one H200."""
+    size = max(16, 1 << (n - 1).bit_length())
+    return {"N": size, "num_warps": {16: 1, 32: 2, 64: 4}[size]}
 
 
 def _options(n: int, cuda: bool) -> dict[str, Any]:
     """With fewer registers more programs fit on a multiprocessor; it does not pay above 32."""
     registers = {"maxnreg": 112 if n <= 16 else 168} if cuda and n <= 32 else {}
-    return on_chip_options(n) | registers
+    return tile_and_warps(n) | registers

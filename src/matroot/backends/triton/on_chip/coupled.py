@@ -1,4 +1,4 @@
-"""Roots on a GPU in one launch: one program per matrix, everything on chip, every product FP16X3.
+"""The coupled iteration for roots of one matrix in one program, every product FP16X3.
 
 One loop serves all matrices; ill-conditioned ones take more steps of it. Three rules keep rounding small where tensor
 cores truncate sums. Steps are made for moderate intervals, so that none takes an eigenvalue close to zero on its way to
@@ -12,28 +12,23 @@ Import only where Triton is.
 import triton
 import triton.language as tl
 
-from ..on_chip.roots import load_with_ridge, store_roots
 from ..primitives import (
     FOURTH,
-    LARGEST,
     TAYLOR_THRESHOLD,
     UNIT,
     centred_eigenvalue_bound,
     choose_schedule,
     fp16x3_matmul,
     suits_fast_path,
-    sum_of_squares,
     total,
 )
-from ..scaling import identity
 
-# Kinds of steps, in the order of the table, which begins with the first step; see on_chip_schedules.py.
+# Kinds of steps, in the order of the table, which begins with the first step; see schedules.py.
 WIDE = tl.constexpr(0)
 NARROW = tl.constexpr(1)
 TAYLOR = tl.constexpr(2)
 COLUMNS = tl.constexpr(6)  # of the table
 GROWTH = tl.constexpr(5)  # the column of factors by which steps multiply small eigenvalues of Y and Z
-ATTEMPTS = tl.constexpr(4)
 MAX_STEPS = tl.constexpr(12)
 # A wide step after a narrow one, for eigenvalues that are still small, only if the growth so far is less.
 SMALL_GROWTH = tl.constexpr(50.0)
@@ -43,31 +38,17 @@ DIVERGED = tl.constexpr(1e12)
 
 
 @triton.jit
-def _sum_of_products(x, y):
-    """The same number in all threads; see ``sum_of_squares``."""
-    return total(tl.minimum(x * y, LARGEST, propagate_nan=tl.PropagateNan.ALL))
-
-
-@triton.jit
-def _mean_diagonal(x, eye, n):
-    """The multiple of the identity to keep out of a factor."""
-    return total(tl.where(eye > 0, x, 0.0)) / n
-
-
-@triton.jit
 def _first_step(X, eye, m1, m2, n, table) -> tuple:
-    """Y and Z in UNIT after the first step, and a bound of the largest eigenvalue."""
+    """Y and Z in UNIT after the first step, and a bound of the largest eigenvalue; m1, m2 are means of powers."""
     square = fp16x3_matmul(X, X)
-    m3, m4 = _sum_of_products(X, square) / n, sum_of_squares(square) / n
-    theta = 1.02 * centred_eigenvalue_bound(m1, m2, m3, m4, n)
+    theta = 1.02 * centred_eigenvalue_bound(m1, m2, total(X * square) / n, total(square * square) / n, n)
     inverse = 1.0 / theta
     root = UNIT * tl.sqrt(inverse)
-    Z = (
-        tl.load(table) * root * eye
-        + tl.load(table + 1) * root * inverse * X
-        + tl.load(table + 2) * root * inverse * inverse * square
-    )
-    mean = _mean_diagonal(Z, eye, n)
+    c0 = tl.load(table) * root
+    c1 = tl.load(table + 1) * root * inverse
+    c2 = tl.load(table + 2) * root * inverse * inverse
+    Z = c0 * eye + c1 * X + c2 * square
+    mean = c0 + c1 * m1 + c2 * m2  # of the diagonal
     return mean * X + fp16x3_matmul(X, Z - mean * eye), Z, theta
 
 
@@ -83,8 +64,8 @@ def _step(Y, Z, E, square, eye, n, spread, last, c, one) -> tuple:
     T += higher * (1 / (UNIT * UNIT))
     mean = 0.0
     if spread:  # else T is small
-        mean = _mean_diagonal(T, eye, n)
-    T -= mean * eye
+        mean = total(tl.where(eye > 0, T, 0.0)) / n
+        T -= mean * eye
     factor = 1 + tl.load(c) + mean * (1 / UNIT)
     # Times one, which the compiler does not know: it would keep the halves of Y from Z Y on, and there is no room.
     left = Y * one
@@ -92,7 +73,7 @@ def _step(Y, Z, E, square, eye, n, spread, last, c, one) -> tuple:
 
 
 @triton.jit
-def _roots(X, eye, m1, m2, n, table) -> tuple:
+def coupled_iteration(X, eye, m1, m2, n, table) -> tuple:
     """Roots Y and Z in UNIT, whether they are roots, and a bound of the largest eigenvalue.
 
     Two wide steps, one or none, as the moments of the spectrum suggest, a narrow one, and Taylor's until the sum of the
@@ -115,10 +96,10 @@ def _roots(X, eye, m1, m2, n, table) -> tuple:
         converged = theta < 0
         after_wide = kind == WIDE
         if not after_wide:
-            fourth = sum_of_squares(square) * FOURTH
+            fourth = total(square * square) * FOURTH
             converged = fourth < TAYLOR_THRESHOLD * TAYLOR_THRESHOLD
             if not converged:
-                second = sum_of_squares(E) * (1 / (UNIT * UNIT))
+                second = total(E * E) * (1 / (UNIT * UNIT))
         lagging = (not converged) & (fourth > 0.8 * second) & (growth < SMALL_GROWTH)
         kind = tl.where(after_wide, tl.where(wide > 0, WIDE, NARROW), tl.where(lagging, WIDE, TAYLOR))
         wide -= 1
@@ -130,36 +111,3 @@ def _roots(X, eye, m1, m2, n, table) -> tuple:
         found = converged | (exhausted & (fourth - second < 0.25 + 0.03 * second))
         running = (fourth < DIVERGED) & (step < MAX_STEPS) & (not converged) & (not exhausted)
     return Y, Z, found, theta
-
-
-@triton.jit
-def roots_kernel(
-    A, S, R, table, n, stride_batch, stride_row, stride_column, ridge, max_shift, N: tl.constexpr
-):  # fmt: skip
-    """Roots S and inverse roots R, float32 (k, n, n), of the symmetric parts of A, any floating dtype.
-
-    ``max_shift`` is the last shift to try on a matrix that is not positive, relative to a bound of its largest
-    eigenvalue. The root of a shifted matrix X + sigma I is taken to be Y - sigma Z, zero for a zero eigenvalue of X.
-    """
-    matrix = tl.program_id(0).to(tl.int64)
-    A += matrix * stride_batch
-    S += matrix * n * n
-    R += matrix * n * n
-    sigma = 0.0 * max_shift
-    attempt = 0
-    running = max_shift == max_shift
-    while running:
-        # n and the stride, plus zero, which the compiler does not know: it would keep addresses and masks in registers
-        # from one attempt to the next.
-        zero = 16 * (sigma < 0).to(tl.int32)
-        m = n + zero
-        eye = identity(m, N)
-        X, trace, exponent, size = load_with_ridge(A, m, zero.to(tl.int64) + stride_row, stride_column, ridge, N)
-        X += sigma * eye
-        Y, Z, found, theta = _roots(X, eye, trace / n + sigma, sum_of_squares(X) / n, n, table)
-        # Stored in each attempt: nothing is kept for the next one, which is rare.
-        store_roots(S, R, Y - sigma * Z, Z, UNIT, exponent, size, found, m, N)
-        attempt += 1
-        # Negative by rounding, or indefinite.
-        sigma = tl.where(attempt == 1, 4.8e-7, tl.where(attempt == 2, 4.8e-7 * n, max_shift)) * theta
-        running = (attempt < ATTEMPTS) & (not found)

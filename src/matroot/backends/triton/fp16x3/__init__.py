@@ -1,1 +1,0 @@
-"""Kernels in which every product is three float16 ones, whatever the condition number."""

@@ -165,7 +165,8 @@ def fast_roots_cooperative_kernel(
         for PHASE in tl.static_range(2):
             for t in range(rank, lower_tiles, programs_per_matrix):
                 _roots_phase(
-                    PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, 0, matrix, t, side, TILE, DEPTH
+                    PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, 0,
+                    matrix, t, side, TILE, DEPTH,
                 )  # fmt: skip
             target = group_barrier(counter, target, programs_per_matrix)
         active = not is_deferred(deferred, matrix)
@@ -174,14 +175,16 @@ def fast_roots_cooperative_kernel(
         for PHASE in tl.static_range(2, LAST_STEP):
             for t in range(rank, roots_tiles(PHASE, lower_tiles), programs_per_matrix):
                 _roots_phase(
-                    PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, step, matrix, t, side, TILE, DEPTH
+                    PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, step,
+                    matrix, t, side, TILE, DEPTH,
                 )  # fmt: skip
             target = group_barrier(counter, target, programs_per_matrix)
     for PHASE in tl.static_range(LAST_STEP, ROOTS_PHASES):
         if active and _changes_result(PHASE, sums, n, matrix, side, TILE):
             for t in range(rank, roots_tiles(PHASE, lower_tiles), programs_per_matrix):
                 _roots_phase(
-                    PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, last_step, matrix, t, side, TILE, DEPTH
+                    PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, last_step,
+                    matrix, t, side, TILE, DEPTH,
                 )  # fmt: skip
             if PHASE < ROOTS_PHASES - 1:
                 target = group_barrier(counter, target, programs_per_matrix)

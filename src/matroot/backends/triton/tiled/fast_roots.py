@@ -170,10 +170,9 @@ def residual(
     Y, Z = D + _root_buffer(step) * buffer_stride, D + _inverse_buffer(step) * buffer_stride
     i, j = lower_tile_index(t)
     e = identity(i, j, n, TILE) - split_matmul(Z, Y, i, j, side, TILE, DEPTH)
-    if LAST:
-        if i == j:
-            skew = e - tl.trans(e)
-            tl.store(sums + matrix * (SUM_ROWS * SLOTS) + 4 * SLOTS + i, total(skew * skew))
+    if LAST and i == j:
+        skew = e - tl.trans(e)
+        tl.store(sums + matrix * (SUM_ROWS * SLOTS) + 4 * SLOTS + i, total(skew * skew))
     store_split_symmetric(D + 4 * buffer_stride, e, i, j, side, TILE)
 
 

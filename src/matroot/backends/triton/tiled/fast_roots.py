@@ -26,8 +26,7 @@ from ..primitives import (
     STEPS,
     TAYLOR_THRESHOLD,
     centred_eigenvalue_bound,
-    suits_fast_path,
-    suits_longer_fast_path,
+    fast_middle_steps,
     total,
 )
 from ..scaling import floor_log2, times_power_of_two
@@ -142,8 +141,8 @@ def first_step(
     squares = load_slots(sums, lower_tiles)
     cubes, fourths = load_slots(sums + SLOTS, lower_tiles), load_slots(sums + 2 * SLOTS, lower_tiles)
     m2, m3, m4 = tl.sum(squares, 0) / n, tl.sum(cubes, 0) / n, tl.sum(fourths, 0) / n
-    is_short = suits_fast_path(m1, m2, n)
-    if is_short | suits_longer_fast_path(m1, m2):
+    count = fast_middle_steps(m1, m2)
+    if count > 0:
         i, j = lower_tile_index(t)
         x, square = load_split(X, i, j, side, TILE), load_split(X + buffer_stride, i, j, side, TILE)
         cube = split_matmul(X, X + buffer_stride, i, j, side, TILE, DEPTH)
@@ -155,7 +154,7 @@ def first_step(
         store_split_symmetric(X + 2 * buffer_stride, y, i, j, side, TILE)
         store_split_symmetric(X + 3 * buffer_stride, z, i, j, side, TILE)
         if t == 0:
-            tl.store(matrix_stats + ROOTS_STATS * matrix + 2, tl.where(is_short, 1.0, 2.0))
+            tl.store(matrix_stats + ROOTS_STATS * matrix + 2, count.to(tl.float32))
     elif t == 0:
         defer(deferred, matrix, True)
 

@@ -48,7 +48,7 @@ def test_launches_of_large_batches(n):
     if fast_launch._fits_on_chip(n, X.device):
         assert [launched[name] for name in ("fast_roots_kernel", "fast_solve_kernel")] == [1, 1]
     else:
-        assert [launched[name] for name in ("fast_roots_phase_kernel", "fast_gradient_phase_kernel")] == [10, 11]
+        assert [launched[name] for name in ("fast_roots_phase_kernel", "fast_gradient_phase_kernel")] == [14, 15]
 
 
 @pytest.mark.parametrize("n", [65, 100, 128, 200, 256, 512])
@@ -91,7 +91,7 @@ def test_bad_matrices_in_groups_affect_no_other(n):
 
 @pytest.mark.parametrize("n", [100, 196, 256])
 def test_groups_share_the_deferred_matrices(n):
-    few = wishart(3, n, samples=4 * n // 3, dtype=torch.float32)
+    few = torch.stack([with_eigenvalues(spectrum("log", n, 600), seed, torch.float32) for seed in range(3)])
     A = few.cuda().repeat(90, 1, 1).requires_grad_()
     G = wishart(1, n, seed=3, dtype=torch.float32).cuda()
     for _ in range(10):
@@ -101,6 +101,41 @@ def test_groups_share_the_deferred_matrices(n):
         assert torch.equal(T[3:], T[:-3])
     assert error(R[:3].detach().cpu(), exact_inverse_root(few)) < 1e-5
     assert error(X[:3].cpu(), exact_gradient(few, G.cpu().expand_as(few), inverse=True)) < 1e-4
+
+
+@pytest.mark.parametrize("n", [196, 256, 512])
+@pytest.mark.parametrize("batch", [2, 200], ids=["cooperative", "phases"])
+@pytest.mark.parametrize("excess", [6, 3])
+def test_covariances_of_few_samples_take_the_fast_path(n, batch, excess, monkeypatch):
+    """n + n/6 samples, a condition number of about 600, and n + n/3, about 200: 4 u (sqrt(n) + sqrt(condition)) for
+    roots, 6 u (sqrt(n) + condition) for the inverse roots and gradients."""
+    fast_launch = pytest.importorskip("matroot.backends.triton.tiled.fast_launch")
+    deferred = []
+
+    def record(name):
+        original = getattr(fast_launch, name)
+
+        def recorded(*arguments):
+            deferred.append(original(*arguments))
+            return deferred[-1]
+
+        monkeypatch.setattr(fast_launch, name, recorded)
+
+    record("roots")
+    record("solve")
+    few = wishart(2, n, samples=n + n // excess, dtype=torch.float32)
+    G = wishart(1, n, seed=3, dtype=torch.float32).expand(2, n, n)
+    A = few.cuda().repeat(batch // 2, 1, 1).requires_grad_()
+    S, R = matroot.roots(A)
+    cotangent = G.cuda().repeat(batch // 2, 1, 1)
+    gradients = [torch.autograd.grad(T, A, cotangent, retain_graph=True)[0] for T in (S, R)]
+    assert [flags[:, 0].any().item() for flags in deferred] == [False, False, False]
+    condition = torch.linalg.cond(few.double()).min().item()
+    unit = 6e-8 * (n**0.5 + condition)
+    assert error(S[:2].detach().cpu(), exact_root(few)) < 4 * 6e-8 * (n**0.5 + condition**0.5)
+    assert error(R[:2].detach().cpu(), exact_inverse_root(few)) < 6 * unit
+    assert error(gradients[0][:2].cpu(), exact_gradient(few, G)) < 6 * unit
+    assert error(gradients[1][:2].cpu(), exact_gradient(few, G, inverse=True)) < 6 * unit
 
 
 def test_threads_agree_whether_a_matrix_is_deferred(monkeypatch):

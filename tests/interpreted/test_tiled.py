@@ -73,6 +73,50 @@ def test_the_last_step_takes_as_many_powers_as_it_needs(fast_path):
     assert error(R, exact_inverse_root(A)) < 16 * EPS
 
 
+@pytest.fixture
+def deferred(monkeypatch):
+    """Flags of the matrices that the fast path defers, of one call after the other."""
+    found = []
+
+    def record(module, name):
+        original = getattr(module, name)
+
+        def recorded(*arguments):
+            flags = original(*arguments)
+            found.append(flags[:, 0].bool().tolist())
+            return flags
+
+        monkeypatch.setattr(module, name, recorded)
+
+    record(fast_launch, "roots")
+    record(fast_launch, "solve")
+    return found
+
+
+@pytest.mark.parametrize("fast_path", ["one tile", "phases"], indirect=True)
+def test_covariances_of_few_samples_take_the_longer_fast_path(fast_path, deferred):
+    """A step more for the first matrix, of condition number 460, but none for the second."""
+    n, condition = 100, 460
+    A = torch.cat([wishart(1, n, samples=122), wishart(1, n, samples=250)]).float()
+    G = symmetric(1, n).float().expand_as(A)
+    S, R = roots(A)
+    X = minimax.solve(S, R, G, None, 0.0)
+    assert error(S[:1], exact_root(A[:1])) < 2 * EPS * (n**0.5 + condition**0.5)
+    assert error(R[:1], exact_inverse_root(A[:1])) < 3 * EPS * (n**0.5 + condition)
+    assert error(X[:1], exact_gradient(A, G)[:1]) < 3 * EPS * (n**0.5 + condition)
+    assert error(S[1:], exact_root(A[1:])) < 8 * EPS
+    assert error(R[1:], exact_inverse_root(A[1:])) < 16 * EPS
+    assert deferred == [[False, False], [False, False]]
+
+
+@pytest.mark.parametrize("fast_path", ["one tile"], indirect=True)
+def test_the_longer_fast_path_defers_what_is_not_symmetric_enough(fast_path, deferred, monkeypatch):
+    monkeypatch.setattr(fast_roots, "ASYMMETRY", 1e-12)
+    monkeypatch.setattr(robust_launch, "launch_cached", lambda *_: None)
+    roots(torch.cat([wishart(1, 100, samples=122), wishart(1, 100, samples=250)]).float())
+    assert deferred == [[True, False]]
+
+
 def assert_accurate_at_condition(kind, condition, n=65):
     """The limits of the coupled iteration in float32: eps sqrt(condition) and eps condition."""
     A, G = with_spectrum(kind, 1, n, condition).float(), symmetric(1, n).float()
@@ -213,7 +257,7 @@ def test_offsets_above_32_bits():
     A.copy_((16 * wishart(1, n)).round())
     found = []
     for layout in (A.contiguous(), A, A.mT):
-        scratch, _, matrix_stats = fast_launch._memory(layout, 2)
+        scratch, _, matrix_stats = fast_launch._memory(layout, fast_roots.ROOTS_STATS.value)
         deferred = tiled_launch.all_deferred(layout)
         numbers = (n, *layout.stride(), 0.0)
         fast_kernels.fast_scale_kernel[3, 1, 1](layout, scratch, matrix_stats, deferred, *numbers, side=128, TILE=64)

@@ -76,6 +76,6 @@ def batches_of_all_kernels(n: int, device: torch.device) -> tuple[int, ...]:
     """Batches of matrices of size n that between them launch every kernel which batches of any size do."""
     if n <= on_chip.LARGEST:
         return (1,)
-    from .tiled.fast_launch import batches_of_all_kernels as of_tiled
+    from .tiled.launch import batches_of_all_kernels as of_tiled
 
     return of_tiled(n, device)

@@ -6,6 +6,8 @@ programs of a matrix share its tiles, with a barrier after every phase: faster w
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
 
+from collections.abc import Iterator
+
 import triton
 import triton.language as tl
 
@@ -25,6 +27,7 @@ from .fast_roots import (
     apply_correction,
     complete_correction,
     first_step,
+    middle_steps,
     needs_higher_powers,
     residual,
     residual_square,
@@ -34,8 +37,11 @@ from .fast_roots import (
 from .tiles import FAST_COUNTER, FLAGS, group_barrier, is_deferred, load_bypass_l1, lower_tile_count
 
 ROOTS_PHASES = tl.constexpr(10)
-"""After ``scale_input``: square_input, first_step, then twice residual, residual_square, complete_correction and
-apply_correction."""
+"""After ``scale_input``: square_input, first_step, then residual, residual_square, complete_correction and
+apply_correction for the middle steps, one or two, and for the last one."""
+LAST_STEP = tl.constexpr(6)
+"""The phase that begins the last step; the four before it are a middle step."""
+MAX_MIDDLE_STEPS = tl.constexpr(2)
 GRADIENT_PHASES = tl.constexpr(8)
 """After ``precondition``: sandwich_left and sandwich_right where an inverse root has a cotangent,
 left_product_and_moments, start_iteration, chebyshev_step, start_refinement, chebyshev_step, and the last
@@ -70,23 +76,39 @@ def roots_tiles(PHASE: tl.constexpr, lower_tiles):
 
 
 @triton.jit
+def _roots_repetitions(PHASE: tl.constexpr, last_step):
+    """How often a phase is repeated, given the number of middle steps."""
+    return last_step if PHASE > 1 and PHASE < LAST_STEP else 1
+
+
+def roots_launches() -> Iterator[tuple[int, int]]:
+    """Phases and their repetitions in order."""
+    last, phases = LAST_STEP.value, ROOTS_PHASES.value
+    yield from ((phase, 0) for phase in range(2))
+    yield from ((phase, step) for step in range(MAX_MIDDLE_STEPS.value) for phase in range(2, last))
+    yield from ((phase, 0) for phase in range(last, phases))
+
+
+@triton.jit
 def _roots_phase(
-    PHASE: tl.constexpr, S, R, scratch, sums, matrix_stats, deferred, table, n,
+    PHASE: tl.constexpr, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, step,
     matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    LAST: tl.constexpr = PHASE > 5
+    LAST: tl.constexpr = PHASE >= LAST_STEP
     if PHASE == 0:
         square_input(scratch, sums, matrix, t, side, TILE, DEPTH)
     elif PHASE == 1:
         first_step(scratch, sums, matrix_stats, deferred, table, n, matrix, t, side, TILE, DEPTH)
     elif PHASE % 4 == 2:
-        residual(scratch, n, LAST, matrix, t, side, TILE, DEPTH)
+        residual(scratch, sums, n, step, LAST, matrix, t, side, TILE, DEPTH)
     elif PHASE % 4 == 3:
-        residual_square(scratch, sums, table, n, LAST, matrix, t, side, TILE, DEPTH)
+        residual_square(scratch, sums, table, n, last_step, step, LAST, matrix, t, side, TILE, DEPTH)
     elif PHASE % 4 == 0:
-        complete_correction(scratch, table, n, LAST, matrix, t, side, TILE, DEPTH)
+        complete_correction(scratch, table, n, last_step, step, LAST, matrix, t, side, TILE, DEPTH)
     else:
-        apply_correction(scratch, sums, matrix_stats, deferred, S, R, n, LAST, matrix, t, side, TILE, DEPTH)
+        apply_correction(
+            scratch, sums, matrix_stats, deferred, S, R, n, last_step, step, LAST, matrix, t, side, TILE, DEPTH
+        )  # fmt: skip
 
 
 @triton.jit
@@ -105,15 +127,23 @@ def fast_scale_kernel(
     )  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["repetition"])
 def fast_roots_phase_kernel(
-    S, R, scratch, sums, matrix_stats, deferred, table, n,
+    S, R, scratch, sums, matrix_stats, deferred, table, n, repetition,
     PHASE: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     matrix, t = matrix_and_tile(roots_tiles(PHASE, lower_tile_count(side, TILE)), PHASE % 2 == 0)
     MAY_DEFER: tl.constexpr = PHASE == 1 or PHASE == ROOTS_PHASES - 1
     if _should_run(MAY_DEFER, deferred, matrix) and _changes_result(PHASE, sums, n, matrix, side, TILE):
-        _roots_phase(PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, matrix, t, side, TILE, DEPTH)
+        last_step = 1
+        if PHASE > 1:
+            last_step = middle_steps(matrix_stats, matrix)
+        if repetition < _roots_repetitions(PHASE, last_step):
+            step = last_step if PHASE >= LAST_STEP else repetition
+            _roots_phase(
+                PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, step,
+                matrix, t, side, TILE, DEPTH,
+            )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=["programs_per_matrix"])
@@ -130,14 +160,34 @@ def fast_roots_cooperative_kernel(
         )  # fmt: skip
     target = group_barrier(counter, programs_per_matrix, programs_per_matrix)
     active = not is_deferred(deferred, matrix)
-    for PHASE in tl.static_range(ROOTS_PHASES):
+    last_step = 0 * rank
+    if active:
+        for PHASE in tl.static_range(2):
+            for t in range(rank, lower_tiles, programs_per_matrix):
+                _roots_phase(
+                    PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, 0,
+                    matrix, t, side, TILE, DEPTH,
+                )  # fmt: skip
+            target = group_barrier(counter, target, programs_per_matrix)
+        active = not is_deferred(deferred, matrix)
+        last_step = tl.where(active, middle_steps(matrix_stats, matrix), 0)
+    for step in range(last_step):
+        for PHASE in tl.static_range(2, LAST_STEP):
+            for t in range(rank, roots_tiles(PHASE, lower_tiles), programs_per_matrix):
+                _roots_phase(
+                    PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, step,
+                    matrix, t, side, TILE, DEPTH,
+                )  # fmt: skip
+            target = group_barrier(counter, target, programs_per_matrix)
+    for PHASE in tl.static_range(LAST_STEP, ROOTS_PHASES):
         if active and _changes_result(PHASE, sums, n, matrix, side, TILE):
             for t in range(rank, roots_tiles(PHASE, lower_tiles), programs_per_matrix):
-                _roots_phase(PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, matrix, t, side, TILE, DEPTH)
+                _roots_phase(
+                    PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, last_step,
+                    matrix, t, side, TILE, DEPTH,
+                )  # fmt: skip
             if PHASE < ROOTS_PHASES - 1:
                 target = group_barrier(counter, target, programs_per_matrix)
-            if PHASE == 1:
-                active = not is_deferred(deferred, matrix)
 
 
 @triton.jit

@@ -121,9 +121,9 @@ def _roots_by_phase(A: Tensor, S: Tensor, R: Tensor, deferred: Tensor, table: Te
         arguments = (A[part], scratch, matrix_stats, deferred[part], n, *strides, ridge)
         sequence.launch(kernels.fast_scale_kernel, lower_tiles, arguments)
         arguments = (S[part], R[part], scratch, sums, matrix_stats, deferred[part], table, n)
-        for phase in range(kernels.ROOTS_PHASES.value):
+        for phase, repetition in kernels.roots_launches():
             programs = kernels.roots_tiles.fn(phase, lower_tiles)
-            sequence.launch(kernels.fast_roots_phase_kernel, programs, arguments, PHASE=phase)
+            sequence.launch(kernels.fast_roots_phase_kernel, programs, (*arguments, repetition), PHASE=phase)
 
 
 def _solve_by_phase(

@@ -2,15 +2,17 @@
 
 The steps of the fast path on chip, with all intermediate matrices in memory. A matrix that does not suit the fast path
 is deferred, and later phases skip it. ``matrix_stats`` of a matrix: the exponent of the power of two it was divided by,
-and the mean of its eigenvalues after that.
+the mean of its eigenvalues after that, and its number of middle steps: one, or two where covariances of few samples
+need the longer fast path.
 
-Buffers of a matrix, (last): in the last step.
+Buffers of a matrix; steps after the first are counted from zero, and alternate.
 0  X, later the correction D
-1  X^2, then U, (Y)
-2  Y, (E^2)
-3  Z
+1  X^2, then U of even steps, Y of odd ones
+2  Y of even steps, U of odd ones
+3  Z of even steps
 4  E = I - Z Y
-5  (Z)
+5  Z of odd steps
+In the last step E^2 takes the place of U.
 U is E^2 + a E with a = c3/(2 c4): D = c0 + c1 E + ... + c4 E^4 is a polynomial in E, U and U^2, one product less.
 """
 # pyright: reportGeneralTypeIssues=false
@@ -19,7 +21,14 @@ U is E^2 + a E with a = c3/(2 c4): D = c0 + c1 E + ... + c4 E^4 is a polynomial 
 import triton
 import triton.language as tl
 
-from ..primitives import FAST_STEPS_OFFSET, TAYLOR_THRESHOLD, centred_eigenvalue_bound, suits_fast_path, total
+from ..primitives import (
+    FAST_STEPS_OFFSET,
+    STEPS,
+    TAYLOR_THRESHOLD,
+    centred_eigenvalue_bound,
+    fast_middle_steps,
+    total,
+)
 from ..scaling import floor_log2, times_power_of_two
 from .split_fp16 import (
     HIGH_ONLY,
@@ -46,11 +55,38 @@ from .tiles import (
     weighted_lower_tile,
 )
 
-ROOTS_STATS = tl.constexpr(2)  # numbers of matrix_stats per matrix
+ROOTS_STATS = tl.constexpr(3)  # numbers of matrix_stats per matrix
 MAX_SIZE = tl.constexpr(1024)  # rows of the largest matrix
 NEGLIGIBLE = tl.constexpr(6e-7**4)
 """The square of the mean sixth power of the eigenvalues of E up to which the last step omits E^3, whose coefficient is
 5/16."""
+ASYMMETRY = tl.constexpr(9.6e-7)
+"""16 u. The relative error of a root is a quarter of |E - E^T| before the last step, relative to sqrt(n): E is taken
+for symmetric, which is only stable while that is small."""
+
+
+@triton.jit
+def middle_steps(matrix_stats, matrix):
+    """The number of middle steps of a matrix: one or two, whatever is stored for one that is deferred."""
+    return tl.where(load_bypass_l1(matrix_stats + ROOTS_STATS * matrix + 2) == 2, 2, 1)
+
+
+@triton.jit
+def _coefficients(table, last_step, step):
+    """Those of a step, given the number of the last one: one in the fast path, two in the longer one."""
+    return table + FAST_STEPS_OFFSET + (last_step - 1) * (5 * STEPS) + 5 * (step + 1)
+
+
+@triton.jit
+def _root_buffer(step):
+    """The buffer of Y before a step."""
+    return tl.where(step % 2 == 0, 2, 1)
+
+
+@triton.jit
+def _inverse_buffer(step):
+    """The buffer of Z before a step."""
+    return tl.where(step % 2 == 0, 3, 5)
 
 
 @triton.jit
@@ -105,7 +141,8 @@ def first_step(
     squares = load_slots(sums, lower_tiles)
     cubes, fourths = load_slots(sums + SLOTS, lower_tiles), load_slots(sums + 2 * SLOTS, lower_tiles)
     m2, m3, m4 = tl.sum(squares, 0) / n, tl.sum(cubes, 0) / n, tl.sum(fourths, 0) / n
-    if suits_fast_path(m1, m2, n):
+    count = fast_middle_steps(m1, m2)
+    if count > 0:
         i, j = lower_tile_index(t)
         x, square = load_split(X, i, j, side, TILE), load_split(X + buffer_stride, i, j, side, TILE)
         cube = split_matmul(X, X + buffer_stride, i, j, side, TILE, DEPTH)
@@ -116,20 +153,25 @@ def first_step(
         y, z = z0 * x + z1 * square + z2 * cube, z0 * identity(i, j, n, TILE) + z1 * x + z2 * square
         store_split_symmetric(X + 2 * buffer_stride, y, i, j, side, TILE)
         store_split_symmetric(X + 3 * buffer_stride, z, i, j, side, TILE)
+        if t == 0:
+            tl.store(matrix_stats + ROOTS_STATS * matrix + 2, count.to(tl.float32))
     elif t == 0:
         defer(deferred, matrix, True)
 
 
 @triton.jit
 def residual(
-    scratch, n, LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
+    scratch, sums, n, step, LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
-    """E = I - Z Y."""
+    """E = I - Z Y; in the last step the terms of its asymmetry on the diagonal."""
     buffer_stride = matrix_elements(side)
     D = scratch + matrix * (BUFFERS * buffer_stride)
-    Y, Z = D + (1 if LAST else 2) * buffer_stride, D + (5 if LAST else 3) * buffer_stride
+    Y, Z = D + _root_buffer(step) * buffer_stride, D + _inverse_buffer(step) * buffer_stride
     i, j = lower_tile_index(t)
     e = identity(i, j, n, TILE) - split_matmul(Z, Y, i, j, side, TILE, DEPTH)
+    if LAST and i == j:
+        skew = e - tl.trans(e)
+        tl.store(sums + matrix * (SUM_ROWS * SLOTS) + 4 * SLOTS + i, total(skew * skew))
     store_split_symmetric(D + 4 * buffer_stride, e, i, j, side, TILE)
 
 
@@ -141,14 +183,14 @@ def _linear_coefficient(c):
 
 @triton.jit
 def residual_square(
-    scratch, sums, table, n,
+    scratch, sums, table, n, last_step, step,
     LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """U; in the last step E^2, small enough for float16, and the correction up to that power."""
     buffer_stride = matrix_elements(side)
     D = scratch + matrix * (BUFFERS * buffer_stride)
-    E = D + 4 * buffer_stride
-    c = table + FAST_STEPS_OFFSET + (10 if LAST else 5)
+    E, U = D + 4 * buffer_stride, D + _root_buffer(step + 1) * buffer_stride
+    c = _coefficients(table, last_step, step)
     i, j, weight = weighted_lower_tile(t)
     e = load_split(E, i, j, side, TILE)
     if LAST:
@@ -156,10 +198,10 @@ def residual_square(
         tl.store(sums + matrix * (SUM_ROWS * SLOTS) + 3 * SLOTS + t, weight * total(square * square))
         d = tl.load(c) * identity(i, j, n, TILE) + tl.load(c + 1) * e + tl.load(c + 2) * square
         store_split_symmetric(D, d, i, j, side, TILE)
-        store_split_symmetric(D + 2 * buffer_stride, square, i, j, side, TILE, HIGH_ONLY)
+        store_split_symmetric(U, square, i, j, side, TILE, HIGH_ONLY)
     else:
         u = split_matmul(E, E, i, j, side, TILE, DEPTH) + _linear_coefficient(c) * e
-        store_split_symmetric(D + buffer_stride, u, i, j, side, TILE)
+        store_split_symmetric(U, u, i, j, side, TILE)
 
 
 @triton.jit
@@ -174,21 +216,20 @@ def needs_higher_powers(sums, n, matrix, side, TILE: tl.constexpr):
 
 @triton.jit
 def complete_correction(
-    scratch, table, n, LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
+    scratch, table, n, last_step, step,
+    LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """D with all powers of E; in the last step those above the square in float16."""
     buffer_stride = matrix_elements(side)
     D = scratch + matrix * (BUFFERS * buffer_stride)
-    E = D + 4 * buffer_stride
-    c = table + FAST_STEPS_OFFSET + (10 if LAST else 5)
+    E, U = D + 4 * buffer_stride, D + _root_buffer(step + 1) * buffer_stride
+    c = _coefficients(table, last_step, step)
     i, j = lower_tile_index(t)
     if LAST:
-        square = D + 2 * buffer_stride
         d = load_split(D, i, j, side, TILE)
-        d += tl.load(c + 3) * fp16_matmul(square, E, i, j, side, TILE, DEPTH)
-        d += tl.load(c + 4) * fp16_matmul(square, square, i, j, side, TILE, DEPTH)
+        d += tl.load(c + 3) * fp16_matmul(U, E, i, j, side, TILE, DEPTH)
+        d += tl.load(c + 4) * fp16_matmul(U, U, i, j, side, TILE, DEPTH)
     else:
-        U = D + buffer_stride
         a = _linear_coefficient(c)
         b = tl.load(c + 2) - tl.load(c + 4) * a * a
         d = tl.load(c) * identity(i, j, n, TILE) + (tl.load(c + 1) - a * b) * load_split(E, i, j, side, TILE)
@@ -197,28 +238,42 @@ def complete_correction(
 
 
 @triton.jit
+def _converged(sums, n, last_step, side, TILE: tl.constexpr):
+    """Whether the last step suffices, and in the longer fast path whether the root is accurate.
+
+    Its error may be 4 u (sqrt(n) + 9): that is for a condition number of 81, which is more likely too low than too
+    high for matrices that take this path.
+    """
+    fourth = sum_slots(sums + 3 * SLOTS, lower_tile_count(side, TILE))
+    limit = ASYMMETRY * (tl.sqrt(tl.cast(n, tl.float32)) + 9)
+    accurate = sum_slots(sums + 4 * SLOTS, side // TILE) < TILE * limit * limit
+    return (fourth < TAYLOR_THRESHOLD * TAYLOR_THRESHOLD) & (accurate | (last_step == 1))
+
+
+@triton.jit
 def apply_correction(
-    scratch, sums, matrix_stats, deferred, S, R, n,
+    scratch, sums, matrix_stats, deferred, S, R, n, last_step, step,
     LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    """Y + Y D, then Z + D Z; from the last step the roots, if E was small enough.
+    """Y + Y D, then Z + D Z; from the last step the roots, if they converged.
 
     D Z is the transpose of the computed Z D.
     """
     buffer_stride, lower_tiles = matrix_elements(side), lower_tile_count(side, TILE)
     D = scratch + matrix * (BUFFERS * buffer_stride)
     is_root = t < lower_tiles
-    old = D + tl.where(is_root, 1 if LAST else 2, 5 if LAST else 3) * buffer_stride
+    old = D + tl.where(is_root, _root_buffer(step), _inverse_buffer(step)) * buffer_stride
     i, j = lower_tile_index(t % lower_tiles)
     x = load_split(old, i, j, side, TILE)
-    fourths = load_slots(sums + matrix * (SUM_ROWS * SLOTS) + 3 * SLOTS, lower_tiles)
+    converged = _converged(sums + matrix * (SUM_ROWS * SLOTS), n, last_step, side, TILE)
     x += split_matmul(old, D, i, j, side, TILE, DEPTH)
     if LAST:
-        if tl.sum(fourths, 0) < TAYLOR_THRESHOLD * TAYLOR_THRESHOLD:
+        if converged:
             exponent = load_bypass_l1(matrix_stats + ROOTS_STATS * matrix).to(tl.int32)
             scale = sqrt_power_of_two(tl.where(is_root, exponent, -exponent))
             store_result(tl.where(is_root, S, R) + matrix * n * n, scale * x, i, j, n, TILE)
         elif t == 0:
             defer(deferred, matrix, True)
     else:
-        store_split_symmetric(D + tl.where(is_root, 1, 5) * buffer_stride, x, i, j, side, TILE)
+        new = D + tl.where(is_root, _root_buffer(step + 1), _inverse_buffer(step + 1)) * buffer_stride
+        store_split_symmetric(new, x, i, j, side, TILE)

@@ -44,6 +44,11 @@ def solve(
         robust.solve(inputs, out, deferred, ridge, has_S, has_R, key)
 
 
+def batches_of_all_kernels(n: int, device: torch.device) -> tuple[int, ...]:
+    """Batches that between them launch every kernel which batches of any size do."""
+    return (1,) if n > LARGEST_FAST else fast_launch.batches_of_all_kernels(n, device)
+
+
 def all_deferred(A: Tensor) -> Tensor:
     """Flags of all matrices, with the counters of barriers at zero."""
     deferred = torch.zeros(len(A), FLAGS.value, dtype=torch.int32, device=A.device)

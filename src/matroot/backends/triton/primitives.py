@@ -1,7 +1,7 @@
 """Products of float32 matrices from half-precision ones, and bounds from the moments of a spectrum.
 
-Three float16 products (FP16X3) are as exact as float32 except that tensor cores truncate sums. The integer split takes
-six, of which the leading ones are sums of integers and so exact. FP16 is half precision. Import only where Triton is.
+Three float16 products (FP16X3) are as exact as float32 except that tensor cores truncate sums. FP16 is half precision.
+Import only where Triton is.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -9,17 +9,14 @@ six, of which the leading ones are sums of integers and so exact. FP16 is half p
 import triton
 import triton.language as tl
 
-STEPS = tl.constexpr(6)  # of the longest schedule in the table
 # (12 eps/(63/256))^(2/5): the largest sum of squares of I - M for which Taylor's step is the last.
 TAYLOR_THRESHOLD = tl.constexpr(0.0081)
 FP16X3 = tl.constexpr("fp16x3")
 FP16X3_TRANSPOSED = tl.constexpr("fp16x3 by the transpose")
 FP16 = tl.constexpr("fp16")
-ROUNDING = tl.constexpr(12582912.0)  # 1.5 2^23: adding and subtracting it rounds to an integer
 UNIT = tl.constexpr(16.0)  # what stands for one in factors of FP16X3 products, for ``split_fp16`` to keep their digits
 LARGEST = tl.constexpr(3.4028234663852886e38)  # of float32
 FOURTH = tl.constexpr(UNIT.value**-4)
-FAST_STEPS_OFFSET = tl.constexpr(3 * STEPS * 5)  # of the steps of the fast path, after three schedules
 
 
 @triton.jit
@@ -27,30 +24,6 @@ def split_fp16(x):
     """float16 high and low with x = high + low to 22 bits; for |x| below 65504, and no finer than 2^-25."""
     high = x.to(tl.float16)
     return high, (x - high.to(tl.float32)).to(tl.float16)
-
-
-@triton.jit
-def _slices(x, AXIS: tl.constexpr):
-    """x = unit (first + second/1024 + third/1024^2) with a unit for each row or column; integers up to 512."""
-    size = tl.maximum(tl.max(tl.abs(x), AXIS, keep_dims=True), 1e-30)
-    bits = size.to(tl.int32, bitcast=True) & 0x7F800000  # the exponent alone: a power of two
-    x *= 256 * (0x7F000000 - bits).to(tl.float32, bitcast=True)
-    first = (x + ROUNDING) - ROUNDING
-    x = 1024 * (x - first)
-    second = (x + ROUNDING) - ROUNDING
-    third = 1024 * (x - second)
-    unit = bits.to(tl.float32, bitcast=True) * (1 / 256)
-    return unit, first.to(tl.float16), second.to(tl.float16), third.to(tl.float16)
-
-
-@triton.jit
-def integer_split_matmul(a, b):
-    """a b, of up to 64 columns and rows: tensor cores truncate sums, but not those of integers up to 2^24."""
-    row_unit, a0, a1, a2 = _slices(a, 1)
-    column_unit, b0, b1, b2 = _slices(b, 0)
-    small = tl.dot(a2, b0, tl.dot(a1, b1, tl.dot(a0, b2)))
-    middle = tl.dot(a1, b0, tl.dot(a0, b1))
-    return (tl.dot(a0, b0) + (middle + small * (1 / 1024)) * (1 / 1024)) * (row_unit * column_unit)
 
 
 @triton.jit

@@ -1,4 +1,4 @@
-"""Coefficients of the kernels."""
+"""Coefficients of the fast path."""
 
 from collections.abc import Callable
 from functools import cache
@@ -9,7 +9,7 @@ from torch import Tensor
 from ..constants import on_device
 
 Schedules = tuple[tuple[tuple[float, ...], ...], ...]
-"""Three, for growing condition numbers: six steps of five coefficients, the last of them Taylor's."""
+"""For growing condition numbers, each of steps of five coefficients; the first of them is that of the fast path."""
 
 LIFT = (
     6.972866180172034, -30.645462930696013, 52.996928572174234, -36.68156319618287, 8.715238912078389,
@@ -27,11 +27,11 @@ _TAYLOR = (0.0, 0.5, 0.375, 0.3125, 0.2734375)
 
 @cache
 def coefficients(device: torch.device, schedules: Callable[[], Schedules]) -> Tensor:
-    """All schedules, then the steps of the fast path, then those of the longer one."""
-    first, second, *rest = schedules()[0]
-    fast = (first, _in_powers_of_residual(second), *[_TAYLOR for _ in rest])
-    longer = (first, _in_powers_of_residual(LIFT), _in_powers_of_residual(NARROW), *[_TAYLOR for _ in rest[1:]])
-    return on_device(device, (*schedules(), fast, longer))
+    """The steps of the fast path, then those of the longer one: four each, of five coefficients."""
+    first, second, *_ = schedules()[0]
+    fast = (first, _in_powers_of_residual(second), _TAYLOR, _TAYLOR)
+    longer = (first, _in_powers_of_residual(LIFT), _in_powers_of_residual(NARROW), _TAYLOR)
+    return on_device(device, (fast, longer))
 
 
 def _in_powers_of_residual(step: tuple[float, ...]) -> tuple[float, ...]:

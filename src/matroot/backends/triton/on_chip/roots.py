@@ -10,7 +10,6 @@ import triton
 import triton.language as tl
 
 from ..primitives import (
-    FAST_STEPS_OFFSET,
     FOURTH,
     FP16,
     FP16X3,
@@ -83,8 +82,7 @@ def _fast_roots(X, eye, m1, m2, n, first, second, taylor):
 @triton.jit
 def fast_roots(X, eye, m1, m2, n, table):
     """What ``_fast_roots`` returns, by the steps in the table of ``tiled``."""
-    steps = table + FAST_STEPS_OFFSET
-    return _fast_roots(X, eye, m1, m2, n, steps, steps + 5, steps + 10)
+    return _fast_roots(X, eye, m1, m2, n, table, table + 5, table + 10)
 
 
 @triton.jit

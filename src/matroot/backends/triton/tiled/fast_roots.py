@@ -22,8 +22,6 @@ import triton
 import triton.language as tl
 
 from ..primitives import (
-    FAST_STEPS_OFFSET,
-    STEPS,
     TAYLOR_THRESHOLD,
     centred_eigenvalue_bound,
     fast_middle_steps,
@@ -55,6 +53,7 @@ from .tiles import (
     weighted_lower_tile,
 )
 
+STEPS = tl.constexpr(4)  # of each of both schedules in the table
 ROOTS_STATS = tl.constexpr(3)  # numbers of matrix_stats per matrix
 MAX_SIZE = tl.constexpr(1024)  # rows of the largest matrix
 NEGLIGIBLE = tl.constexpr(6e-7**4)
@@ -74,7 +73,7 @@ def middle_steps(matrix_stats, matrix):
 @triton.jit
 def _coefficients(table, last_step, step):
     """Those of a step, given the number of the last one: one in the fast path, two in the longer one."""
-    return table + FAST_STEPS_OFFSET + (last_step - 1) * (5 * STEPS) + 5 * (step + 1)
+    return table + (last_step - 1) * (5 * STEPS) + 5 * (step + 1)
 
 
 @triton.jit
@@ -147,9 +146,9 @@ def first_step(
         x, square = load_split(X, i, j, side, TILE), load_split(X + buffer_stride, i, j, side, TILE)
         cube = split_matmul(X, X + buffer_stride, i, j, side, TILE, DEPTH)
         inverse = 1 / (1.02 * centred_eigenvalue_bound(m1, m2, m3, m4, n))
-        z0 = tl.load(table + FAST_STEPS_OFFSET) * tl.sqrt(inverse)
-        z1 = tl.load(table + FAST_STEPS_OFFSET + 1) * tl.sqrt(inverse) * inverse
-        z2 = tl.load(table + FAST_STEPS_OFFSET + 2) * tl.sqrt(inverse) * inverse * inverse
+        z0 = tl.load(table) * tl.sqrt(inverse)
+        z1 = tl.load(table + 1) * tl.sqrt(inverse) * inverse
+        z2 = tl.load(table + 2) * tl.sqrt(inverse) * inverse * inverse
         y, z = z0 * x + z1 * square + z2 * cube, z0 * identity(i, j, n, TILE) + z1 * x + z2 * square
         store_split_symmetric(X + 2 * buffer_stride, y, i, j, side, TILE)
         store_split_symmetric(X + 3 * buffer_stride, z, i, j, side, TILE)

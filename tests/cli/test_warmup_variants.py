@@ -8,8 +8,9 @@ import torch
 
 from matroot import Minimax, Smith
 from matroot._cli import warmup
-from matroot.backends.triton import launch, minimax
+from matroot.backends.triton import launch
 from matroot.backends.triton.backend import Triton
+from matroot.backends.triton.on_chip import launch as on_chip
 
 pytest.importorskip("triton")
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -56,8 +57,8 @@ class Recorder:
         monkeypatch.setattr(occupancy, "_resident", {})
         monkeypatch.setattr(launch, "_compiled", {})
         monkeypatch.setattr(launch.LaunchSequence, "_cache", {})
-        for module in (minimax, tiled_launch):
-            monkeypatch.setattr(module, "coefficients", lambda device, schedules: torch.empty(120, device=device))
+        for module in (on_chip, tiled_launch):
+            monkeypatch.setattr(module, "coefficients", lambda device, *schedules: torch.empty(120, device=device))
         # Memory of fake tensors is nowhere; without CUDA these methods ask for the device.
         monkeypatch.setattr(FakeTensor, "data_ptr", lambda T: 4096 + T.storage_offset() * T.element_size())
         monkeypatch.setattr(FakeTensor, "__getitem__", indexed)
@@ -79,8 +80,8 @@ class Recorder:
     def clear():
         """What depends on a device and is kept."""
         for cached in (
-            minimax._roots_launch,
-            minimax._solve_launch,
+            on_chip._roots_launch,
+            on_chip._solve_launch,
             fast_launch._has_shared_memory,
             occupancy.max_resident_programs,
         ):
@@ -212,7 +213,7 @@ def test_code_is_not_taken_for_other_arguments(recorder, monkeypatch):
         (compiled,) = recorder.of(lambda: first(kernel, grid, arguments, options, key))
         assert found.setdefault((id(kernel), *options.values(), key), compiled) == compiled
 
-    for module in (minimax, launch, fast_launch, tiled_launch.robust):
+    for module in (on_chip, launch, fast_launch, tiled_launch.robust):
         monkeypatch.setattr(module, "launch_cached", checked)
     for n in (1, 32, 50, 100, 196):
         for batch in (1, 64):

@@ -3,10 +3,8 @@
 import pytest
 import torch
 import triton
-import triton.language as tl
 
 from matroot.backends.triton import minimax
-from matroot.backends.triton.primitives import integer_split_matmul
 from matroot.bench.problems import SPECTRA, inverse_unit, root_unit, symmetric, with_spectrum
 from matroot.methods.minimax import kernel_schedules
 
@@ -92,26 +90,6 @@ def test_moments_that_tell_little(n, samples):
     A = wishart(2, n, samples=int(samples * n)).float()
     values = torch.linalg.eigvalsh(A.double())
     assert_rounding(A, (values[:, -1] / values[:, 0]).max().item())
-
-
-@triton.jit
-def product_kernel(A, B, out, N: tl.constexpr):
-    place = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
-    tl.store(out + place, integer_split_matmul(tl.load(A + place), tl.load(B + place)))
-
-
-@pytest.mark.parametrize("scale", [1e-20, 1, 1e20])
-def test_exact_product(scale):
-    """Better than float32: rows and columns may differ in size, and any of them may be zero."""
-    generator = torch.Generator().manual_seed(0)
-    A, B = (torch.randn(64, 64, generator=generator) for _ in range(2))
-    A *= torch.logspace(-6, 6, 64)[:, None] * scale
-    B *= torch.logspace(6, -6, 64)
-    A[3], B[:, 5] = 0, 0
-    found = torch.empty(64, 64)
-    product_kernel[(1,)](A, B, found, 64)
-    true = A.double() @ B.double()
-    assert ((found - true).abs() <= 0.5 * EPS * (A.double().abs() @ B.double().abs())).all()
 
 
 def test_bad_matrices_harm_no_other():

@@ -12,6 +12,7 @@ import matroot
 from matroot.backends.triton import minimax
 from matroot.backends.triton.launch import COMMON_OPTIONS, LaunchSequence, launch, launch_cached
 from matroot.backends.triton.layout import as_compiled
+from matroot.backends.triton.on_chip import launch as on_chip
 from matroot.methods.minimax import kernel_schedules
 
 ROOT = Path(__file__).parents[3]
@@ -86,8 +87,8 @@ def test_later_launches_are_told_the_stream(monkeypatch):
 
 def test_small_matrices_compile_once_for_all_layouts(monkeypatch):
     kernel, option = Recorder(), {"SIZE": 8}
-    monkeypatch.setattr(minimax, "_roots_launch", lambda *of: (kernel, None, 0.0, option))
-    monkeypatch.setattr(minimax, "_solve_launch", lambda *of: (kernel, option))
+    monkeypatch.setattr(on_chip, "_roots_launch", lambda *of: (kernel, None, option))
+    monkeypatch.setattr(on_chip, "_solve_launch", lambda *of: (kernel, option))
     whole = torch.zeros(2 * 16 + 1)
     A, unaligned = whole[:-1].view(2, 4, 4), whole[1:].view(2, 4, 4)
     for like in (A, unaligned, A.mT, A[:1].expand(2, -1, -1), A.permute(1, 2, 0).contiguous().permute(2, 0, 1)):

@@ -50,7 +50,10 @@ def fused_call(backend: FusedBackend, method: Method, gradient: Gradient, output
 def fused_roots(A: Tensor, ridge: float, call: FusedCall) -> tuple[Tensor, ...]:
     """The roots asked for of the caller's matrices, in their shape and dtype."""
     flat = A if A.ndim == 3 else A.reshape(-1, *A.shape[-2:])
-    if needs_grad(A):
+    differentiable = needs_grad(A)
+    if not compiling():
+        call.backend.prepare(flat, float(ridge), call.method, call.output, differentiable)
+    if differentiable:
         outputs = _FusedRoots.apply(flat, float(ridge), call)
         roots, deferred = outputs[call.asked], outputs[-1] if len(outputs) > call.count else None
     else:

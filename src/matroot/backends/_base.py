@@ -87,6 +87,12 @@ class FusedBackend(Backend):
         """Whether ``solve`` knows the gradient; if not, ordinary operations follow this backend's roots."""
         return True
 
+    def prepare(self, A: Tensor, ridge: float, method: Method, output: Output, differentiable: bool) -> None:
+        """Compile what ``roots`` of such matrices needs, and if ``differentiable`` what ``solve`` does after it.
+
+        Called before every call of ``roots``; ``output`` is what the caller asks for.
+        """
+
     @abstractmethod
     def roots(self, A: Tensor, ridge: float, method: Method, output: Output) -> Evaluation:
         """Roots of the symmetric parts of ``A`` (k, n, n) + ridge trace/n I, any strides.

@@ -33,6 +33,11 @@ class Triton(FusedBackend):
             return f"matrices of size {context.n} are larger than {largest}"
         return minimax.unavailable_reason(context.device)
 
+    def prepare(self, A: Tensor, ridge: float, method: Method, output: Output, differentiable: bool) -> None:
+        if isinstance(method, Minimax):
+            cotangents = (output != "invsqrt", output != "sqrt") if differentiable else None
+            minimax.prepare(A.resolve_neg(), ridge, kernel_schedules, cotangents)
+
     def roots(self, A: Tensor, ridge: float, method: Method, output: Output) -> Evaluation:
         A = A.resolve_neg()  # kernels read memory as it is
         report_uncounted()

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,8 +13,8 @@ _logger = logging.getLogger("matroot")
 
 
 @contextmanager
-def log_slow_compilation(kernel: Any) -> Iterator[None]:
-    """Put it around the first call of a kernel: what takes long there is compiling it.
+def log_slow_compilation(kernels: Sequence[Any]) -> Iterator[None]:
+    """Put it around the first calls of kernels: what takes long there is compiling them.
 
     Nothing is said of what fails, nor where Triton interprets.
     """
@@ -27,4 +27,4 @@ def log_slow_compilation(kernel: Any) -> Iterator[None]:
 
     if not knobs.runtime.interpret:
         text = "compiled %s in %.1f s; the code is kept in %s, and 'matroot warmup' compiles ahead"
-        _logger.warning(text, kernel.__name__, spent, knobs.cache.dir)
+        _logger.warning(text, ", ".join(dict.fromkeys(kernel.__name__ for kernel in kernels)), spent, knobs.cache.dir)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from .compile_log import log_slow_compilation
+from .compile_together import begin_to_compile, compiling_only
 from .source_hash import hash_callees_first
 
 COMMON_OPTIONS = {"enable_fp_fusion": True}
@@ -24,7 +25,7 @@ def device_context(device: torch.device) -> contextlib.AbstractContextManager:
 
 
 def launch(kernel: Any, grid: tuple[int, int, int], arguments: tuple, options: dict[str, Any], *more: object) -> Any:
-    """Launch a kernel with code compiled before for such arguments, if there is any; returns the code.
+    """Launch a kernel with code compiled before for such arguments, if there is any; returns the code, if it is there.
 
     Code is compiled for dtypes, alignments, and the divisibility of integers. Dtypes and alignments are looked at here;
     ``more`` is what integers depend on besides the last size of the first tensor.
@@ -45,13 +46,17 @@ def launch_cached(
             return launch_cached(kernel, grid, arguments, options, key)
     key = (id(kernel), device, key)  # a kernel's own hash is that of its source
     compiled, constants = _compiled.get(key, (None, ()))
+    if compiling_only():
+        if compiled is None:
+            begin_to_compile(kernel, arguments, options | COMMON_OPTIONS)
+        return None
     if compiled is not None:
         # Triton would ask once more for the device, and then for its stream.
         stream = {} if device < 0 else {"stream": torch._C._cuda_getCurrentRawStream(device)}
         compiled[grid](*arguments, *constants, **stream)
     else:
         hash_callees_first(kernel)
-        with log_slow_compilation(kernel):
+        with log_slow_compilation([kernel]):
             compiled = kernel[grid](*arguments, **options, **COMMON_OPTIONS)
         _compiled[key] = compiled, tuple(options[name] for name in kernel.arg_names[len(arguments) :])
     return compiled
@@ -74,7 +79,7 @@ class LaunchSequence:
     def launch(self, kernel: Any, programs: int, arguments: tuple, **options: Any) -> None:
         key = (id(kernel), *options.values())
         compiled, constants = self.compiled.get(key, (None, ()))
-        if compiled is not None:
+        if compiled is not None and not compiling_only():
             compiled[programs, 1, 1](*arguments, *constants, stream=self.stream)
             return
         every = self.options | options
@@ -83,7 +88,8 @@ class LaunchSequence:
         compiled = launch_cached(
             kernel, (programs, 1, 1), arguments, constants | warps, (*constants.values(), self.key)
         )
-        self.compiled[key] = compiled, tuple(constants.values())
+        if compiled is not None:
+            self.compiled[key] = compiled, tuple(constants.values())
 
 
 @cache

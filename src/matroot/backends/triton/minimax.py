@@ -13,6 +13,7 @@ from torch import Tensor
 from ..._tracing import constant_in_traces
 from .._base import readable
 from ..torch_ops import rounding_tolerance
+from .compile_together import compile_together
 from .layout import aligned, as_compiled
 from .on_chip import launch as on_chip
 from .tables import Schedules
@@ -35,6 +36,25 @@ def _unavailable_reason(device: torch.device) -> str | None:
         return "the GPU is not NVIDIA's"
     major, minor = torch.cuda.get_device_capability(device)
     return None if major >= 8 else f"the GPU has compute capability {major}.{minor}, kernels need 8.0"
+
+
+_prepared: set[tuple] = set()
+
+
+def prepare(A: Tensor, ridge: float, schedules: Callable[[], Schedules], cotangents: tuple[bool, bool] | None) -> None:
+    """Compile all kernels for matrices like ``A`` at once, unless that was done before.
+
+    cotangents: whether those of the root and of the inverse root will follow; None: no gradient will.
+    """
+    key = (A.device, A.shape, A.dtype, cotangents)
+    if key in _prepared:
+        return
+    _prepared.add(key)
+    with compile_together():
+        S, R = roots(A, ridge, schedules)
+        if cotangents is not None:
+            GS, GR = (T if there else None for T, there in zip((S, R), cotangents, strict=True))
+            solve(S, R, GS, GR, ridge)
 
 
 def roots(A: Tensor, ridge: float, schedules: Callable[[], Schedules]) -> tuple[Tensor, Tensor]:

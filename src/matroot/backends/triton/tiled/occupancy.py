@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import torch
 
 from ..compile_log import log_slow_compilation
+from ..compile_together import begin_to_compile, compiling_only
 from ..launch import COMMON_OPTIONS
 from ..source_hash import hash_callees_first
 
@@ -68,14 +69,18 @@ def resident_programs(
     """Programs of a kernel that are resident on a device at once, as its compiled code says.
 
     ``arguments`` must not differ from those of the launch in what the kernel is compiled for; ``key`` implies that, as
-    for launches. They are made and the kernel is compiled at the first call for a key.
+    for launches. They are made and the kernel is compiled at the first call for a key; where kernels are only compiled,
+    an upper bound is returned.
     """
     if device.type != "cuda":
         return 1
     key = (id(kernel), device, *options.values(), key)
     if key not in _resident:
+        if compiling_only():
+            begin_to_compile(kernel, arguments(), options | COMMON_OPTIONS)
+            return max_resident_programs(device)  # not known yet
         hash_callees_first(kernel)
-        with log_slow_compilation(kernel):
+        with log_slow_compilation([kernel]):
             compiled = kernel.warmup(*arguments(), grid=(1, 1, 1), **options, **COMMON_OPTIONS)
         limits = torch.cuda.get_device_properties(device)
         _resident[key] = programs_of_compiled(compiled, limits) * limits.multi_processor_count

@@ -1,0 +1,82 @@
+"""Kernels of a first call are compiled at once, and only then launched."""
+
+import threading
+
+import pytest
+import torch
+
+from matroot.backends.triton import compile_log, launch
+from matroot.backends.triton.compile_together import compile_together, compiling_only
+from matroot.backends.triton.launch import LaunchSequence, launch_cached
+
+pytest.importorskip("triton")
+
+
+class Kernel:
+    """Compiles, as Triton does inside AsyncCompileMode, in a thread of its pool."""
+
+    arg_names = ("A", "SIZE")
+
+    def __init__(self, name, together=None):
+        self.__name__, self.together = name, together
+        self.compiled, self.launched = [], []
+
+    def warmup(self, *arguments, grid, **options):
+        from triton.runtime._async_compile import active_mode
+
+        def compile_it():
+            if self.together is not None:
+                self.together.wait(10)  # for the others
+            self.compiled.append(options)
+            return self
+
+        active_mode.get().submit(self, compile_it, lambda kernel: None)
+
+    def __getitem__(self, grid):
+        return lambda *arguments, **options: self.launched.append(grid) or self
+
+
+def launch_both(kernels):
+    A = torch.zeros(4)
+    launch_cached(kernels[0], (3, 1, 1), (A,), {"SIZE": 8}, ("key", 4))
+    LaunchSequence({"SIZE": 8}, A.device, ("key", 5)).launch(kernels[1], 2, (A,))
+
+
+def test_they_are_compiled_at_once_and_not_launched(monkeypatch):
+    monkeypatch.setattr(launch, "_compiled", {})
+    together = threading.Barrier(2)  # either would wait for ever without the other
+    kernels = [Kernel("roots_kernel", together), Kernel("solve_kernel", together)]
+    with compile_together():
+        assert compiling_only()
+        launch_both(kernels)
+    assert not compiling_only()
+    assert [len(kernel.compiled) for kernel in kernels] == [1, 1]
+    assert [kernel.launched for kernel in kernels] == [[], []]
+    launch_both(kernels)
+    assert [kernel.launched for kernel in kernels] == [[(3, 1, 1)], [(2, 1, 1)]]
+    with compile_together():  # nothing is left to compile
+        launch_both(kernels)
+    assert [len(kernel.compiled) for kernel in kernels] == [1, 1]
+    assert [len(kernel.launched) for kernel in kernels] == [1, 1]
+
+
+def test_one_message_names_them(monkeypatch, caplog):
+    monkeypatch.setattr(launch, "_compiled", {})
+    monkeypatch.setattr(compile_log, "SLOW", 0.0)
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    with compile_together():
+        launch_both([Kernel("roots_kernel"), Kernel("solve_kernel")])
+    (record,) = caplog.records
+    assert "compiled roots_kernel, solve_kernel in" in record.getMessage()
+
+
+def test_a_kernel_that_does_not_compile_is_an_error(monkeypatch):
+    monkeypatch.setattr(launch, "_compiled", {})
+
+    class Broken(threading.Barrier):
+        def wait(self, timeout=None):
+            raise RuntimeError("out of registers")
+
+    with pytest.raises(RuntimeError, match="out of registers"), compile_together():
+        launch_both([Kernel("roots_kernel", Broken(1)), Kernel("solve_kernel")])
+    assert not compiling_only()

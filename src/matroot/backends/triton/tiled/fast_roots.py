@@ -240,8 +240,8 @@ def complete_correction(
 def _converged(sums, n, last_step, side, TILE: tl.constexpr):
     """Whether the last step suffices, and in the longer fast path whether the root is accurate.
 
-    Its error may be 4 u (sqrt(n) + 9): that is for a condition number of 81, which is more likely too low than too
-    high for matrices that take this path.
+    Its error may be 4 u (sqrt(n) + 9): what a condition number of 81 allows, and few matrices on this path have a lower
+    one. The tiles on the diagonal stand for all.
     """
     fourth = sum_slots(sums + 3 * SLOTS, lower_tile_count(side, TILE))
     limit = ASYMMETRY * (tl.sqrt(tl.cast(n, tl.float32)) + 9)

@@ -18,12 +18,19 @@ from ..matrices import error, exact_gradient, exact_inverse_root, exact_root, ra
 DEVICE = "cuda"
 EPS = torch.finfo(torch.float32).eps
 SIZES = (63, 64, 65, 66, 127, 128, 129, 130, 1023, 1024, 1025, 1026)
+ON_CHIP = 64
 KINDS = ("log", "uniform", "clustered", "one-small", "one-large")
 # In units of u (sqrt(n) + sqrt(kappa)) for roots, u (sqrt(n) + kappa) for inverse roots and gradients: constants of a
-# few products, each of which rounds once. For singular matrices in units of sqrt(eps): rounding the entries moves
-# eigenvalues of zero to eps at most, and their roots to the root of that.
+# few products, each of which rounds once. The gradient of an inverse root has three factors with the error of that: of
+# matrices in tiles, above n = 64, it may have twice the constant. For singular matrices in units of sqrt(eps): rounding
+# the entries moves eigenvalues of zero to eps at most, and their roots to the root of that.
 MOST = {"root": 4.0, "inverse": 6.0, "gradient": 6.0}
+MOST_IN_TILES = MOST | {"gradient": 12.0}
 MOST_SINGULAR = 1.5
+
+
+def most(n: int) -> dict[str, float]:
+    return MOST if n <= ON_CHIP else MOST_IN_TILES
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -36,7 +43,7 @@ def test_errors_are_those_of_rounding_at_every_condition(n, kind):
     assert not report.failures
     for name, (units, _) in report.errors.items():
         worst = max(range(count), key=units.__getitem__)
-        assert units[worst] <= MOST[name], f"{name} at condition {conditions[worst]:.3g}"
+        assert units[worst] <= most(n)[name], f"{name} at condition {conditions[worst]:.3g}"
 
 
 def condition_of_flatness(flatness: float, n: int) -> float:
@@ -63,7 +70,7 @@ def test_both_sides_of_a_line_are_alike(n, flatness):
     true = {"root": exact_root(A), "inverse": exact_inverse_root(A), "gradient": parts[0] + parts[1]}
     for name, T in found.items():
         unit = (root_unit if name == "root" else inverse_unit)(n, line, EPS)
-        assert error(T.cpu(), true[name]) <= MOST[name] * unit, name
+        assert error(T.cpu(), true[name]) <= most(n)[name] * unit, name
 
 
 GOOD = (2.0, 100.0, 1e4, 1e6)
@@ -99,7 +106,7 @@ def test_a_matrix_among_others_has_the_result_it_has_alone(n):
                 place = made.good.tolist().index(i)
                 unit = (root_unit if name == "root" else inverse_unit)(n, true.condition[place].item(), EPS)
                 distance = torch.linalg.matrix_norm(found - expected) / getattr(true, name).size[place]
-                assert distance <= 2 * MOST[name] * unit, (name, i)  # either has an error
+                assert distance <= 2 * most(n)[name] * unit, (name, i)  # either has an error
             else:
                 assert torch.isfinite(found).all(), (name, i)
 
@@ -113,7 +120,7 @@ def test_matrices_among_others_have_errors_of_rounding(n):
         unit = (root_unit if name == "root" else inverse_unit)(n, true.condition, EPS)
         exact = getattr(true, name)
         distance = torch.linalg.matrix_norm(T[made.good].double() - exact.value) / exact.size
-        assert (distance <= MOST[name] * unit).all(), (name, (distance / unit).tolist())
+        assert (distance <= most(n)[name] * unit).all(), (name, (distance / unit).tolist())
 
 
 @pytest.mark.parametrize("n", SIZES)

@@ -110,8 +110,8 @@ def test_bad_matrices_affect_no_other(n):
 
 @pytest.mark.parametrize("n", [65, 130, 256])
 def test_results_do_not_depend_on_the_batch(n):
-    """Easy, hard and singular matrices, repeated; each alone; bit for bit."""
-    kinds = (("log", 4.0), ("log", 1e4), ("one-small", 1e6), ("low-rank", 1e3))
+    """Hard and singular matrices, repeated; each alone; bit for bit."""
+    kinds = (("log", 1e4), ("one-small", 1e6), ("low-rank", 1e3))
     few = torch.cat([with_spectrum(kind, 1, n, condition, device="cuda") for kind, condition in kinds]).float()
     G = symmetric(1, n, device="cuda").float()
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from matroot.nn import WhitenColor, covariance, whiten_color
+from matroot.nn import WhitenColor, coloring, covariance, whiten_color
 
 from ..matrices import error, exact_inverse_root, exact_root, with_eigenvalues
 
@@ -152,3 +152,26 @@ def test_refuses():
     for alpha in (0, 1.0):
         with pytest.raises(ValueError, match=f"strictly between 0 and 1, got {alpha}"):
             WhitenColor(alpha=alpha)
+
+
+@pytest.mark.parametrize("groups", [1, 5])
+def test_a_style_can_be_prepared_once(groups):
+    content, style = features(3, 5, 6, 4), features(1, 5, 3, 7)
+    prepared = coloring(style, groups=groups)
+    expected = whiten_color(content, style, alpha=0.7, groups=groups)
+    torch.testing.assert_close(whiten_color(content, prepared, alpha=0.7, groups=groups), expected)
+    torch.testing.assert_close(whiten_color(content, prepared.repeat(3), alpha=0.7, groups=groups), expected)
+    layer = WhitenColor(alpha=0.7, groups=groups, learnable=False)
+    torch.testing.assert_close(layer(content, layer.coloring(style)), expected)
+
+
+def test_a_prepared_style_that_does_not_fit_is_refused():
+    content, prepared = features(3, 4, 6, 4), coloring(features(2, 4, 3, 7))
+    with pytest.raises(ValueError, match="batch of 1 or of content's 3; got 2"):
+        whiten_color(content, prepared)
+    with pytest.raises(ValueError, match="content has 6 channels and style 4"):
+        whiten_color(features(2, 6, 5), prepared)
+    with pytest.raises(ValueError, match="prepared for 1 groups, not 2"):
+        whiten_color(features(2, 4, 5), prepared, groups=2)
+    with pytest.raises(ValueError, match="groups must divide the channels"):
+        coloring(features(2, 4, 5), groups=3)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from .._registry import validate
 from ..gradients import Gradient
 from ..methods import Method
-from ..nn import WhitenColor, covariance
+from ..nn import Coloring, WhitenColor, covariance
 from ._arguments import recorded
 from ._presets import is_baseline, root_options
 
@@ -92,7 +92,14 @@ class Decoder(nn.Module):
             nn.Tanh(),
         )
 
-    def forward(self, content: Tensor, style: Tensor) -> Tensor:
+    def coloring(self, style: Tensor) -> Coloring:
+        """What all transforms take from a style: their options are the same."""
+        first = self.transforms[0]
+        assert isinstance(first, WhitenColor)
+        return first.coloring(style)
+
+    def forward(self, content: Tensor, style: Tensor | Coloring) -> Tensor:
+        style = self.coloring(style) if isinstance(style, Tensor) else style
         x = _transform(self.transforms[0], content, style)
         for block, transform in zip(self.blocks, list(self.transforms)[1:], strict=True):
             x = _transform(transform, block(x), style)
@@ -127,7 +134,11 @@ class Generator(nn.Module):
         feature = self.style_encoder(images)
         return feature.mean((2, 3), keepdim=True) if self.published_style_code else feature
 
-    def decode(self, content: Tensor, style: Tensor) -> Tensor:
+    def coloring(self, style: Tensor) -> Coloring:
+        """What :meth:`decode` takes from a style; made once, it serves several contents."""
+        return self.decoder.coloring(style)
+
+    def decode(self, content: Tensor, style: Tensor | Coloring) -> Tensor:
         """The image of this domain with this content and style, (B, 3, H, W) in [-1, 1]."""
         return self.decoder(content, style)
 
@@ -271,7 +282,7 @@ class ResidualBlock(nn.Module):
         return x + self.layers(x)
 
 
-def _transform(transform: nn.Module, content: Tensor, style: Tensor) -> Tensor:
+def _transform(transform: nn.Module, content: Tensor, style: Coloring) -> Tensor:
     # The published blend is with the deviations of the content: its mean is not kept, whatever alpha.
     return transform(content - content.mean((2, 3), keepdim=True), style)
 

@@ -14,6 +14,8 @@ from .temporal import TemporalAttention as TemporalAttention
 from .temporal import TemporalCovariancePool as TemporalCovariancePool
 from .triangle import triangle as triangle
 from .triangle import untriangle as untriangle
+from .whiten_color import Coloring as Coloring
 from .whiten_color import WhitenColor as WhitenColor
+from .whiten_color import coloring as coloring
 from .whiten_color import whiten_color as whiten_color
 from .zca import ZCAWhitening as ZCAWhitening

@@ -1,6 +1,7 @@
 """Whitening and colouring: the content's features with the style's statistics."""
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -15,9 +16,69 @@ from ._validation import require_eps, require_feature_maps
 from .covariance import covariance_of_deviations, deviations
 
 
+@dataclass(frozen=True)
+class Coloring:
+    """What transforms take from style features: made once, it serves several of them.
+
+    Attributes:
+        mean: of the style, (B, groups, C/groups, 1).
+        root: of its covariances, (B, groups, C/groups, C/groups).
+    """
+
+    mean: Tensor
+    root: Tensor
+
+    def repeat(self, times: int) -> "Coloring":
+        """For a batch that is repeated.
+
+        Args:
+            times: how often.
+
+        Returns:
+            The same styles so many times, one batch after the other.
+        """
+        return Coloring(self.mean.repeat(times, 1, 1, 1), self.root.repeat(times, 1, 1, 1))
+
+
+def coloring(
+    style: Tensor,
+    *,
+    groups: int = 1,
+    eps: float = 1e-5,
+    method: str | Method = "auto",
+    gradient: str | Gradient | None = None,
+) -> Coloring:
+    """Mean and root of the covariances of style features, for :func:`whiten_color` with the same options.
+
+    Args:
+        style: (B, C, *spatial).
+        groups: divide the channels into this many groups, each with a covariance of its own.
+        eps: added to the diagonals of the covariances.
+        method: how the roots are taken, see :func:`matroot.sqrtm`.
+        gradient: how their derivatives are computed, see :func:`matroot.sqrtm`.
+
+    Returns:
+        Both, in float32 at least, also inside autocast.
+
+    Raises:
+        TypeError: for integers and complex numbers.
+        ValueError: if groups do not divide the channels or eps is out of range.
+
+    Example:
+        >>> style = matroot.nn.coloring(torch.randn(1, 4, 10, 30))
+        >>> [matroot.nn.whiten_color(torch.randn(2, 4, k, k), style).shape[-1] for k in (8, 16)]
+        [8, 16]
+    """
+    require_feature_maps(style, "style")
+    _require_groups(style.shape[1], groups)
+    require_eps(eps)
+    Y, mean = deviations(_grouped(style, groups).to(torch.promote_types(style.dtype, torch.float32)))
+    return Coloring(mean, sqrtm(covariance_of_deviations(Y, correction=1, eps=eps), method, gradient=gradient))
+
+
 def whiten_color(
     content: Tensor,
-    style: Tensor,
+    style: Tensor | Coloring,
     *,
     alpha: float | Tensor = 1.0,
     groups: int = 1,
@@ -33,7 +94,8 @@ def whiten_color(
 
     Args:
         content: (B, C, *spatial).
-        style: (B, C, *spatial) with other spatial dimensions if need be, or (1, C, *spatial) for all of the batch.
+        style: (B, C, *spatial) with other spatial dimensions if need be, or (1, C, *spatial) for all of the batch; or
+            what :func:`coloring` returns for it.
         alpha: in [0, 1], 0 returns the content and 1 features with the mean and covariance of the style; a tensor must
             broadcast to the content's shape and is not checked.
         groups: divide the channels into this many groups, each with a covariance of its own.
@@ -58,16 +120,23 @@ def whiten_color(
         True
     """
     require_blend(alpha)
-    _require_pair(content, style, groups)
+    require_feature_maps(content, "content")
+    _require_groups(content.shape[1], groups)
     require_eps(eps)
+    if isinstance(style, Tensor):
+        require_feature_maps(style, "style")
+        _require_pair(content, style.shape[0], style.shape[1])
+        style = coloring(style, groups=groups, eps=eps, method=method, gradient=gradient)
+    else:
+        _require_pair(content, style.mean.shape[0], style.mean.shape[1] * style.mean.shape[2])
+        if style.mean.shape[1] != groups:
+            raise ValueError(f"style was prepared for {style.mean.shape[1]} groups, not {groups}")
     dtype = torch.promote_types(content.dtype, torch.float32)
     X, _ = deviations(_grouped(content, groups).to(dtype))
-    Y, mean = deviations(_grouped(style, groups).to(dtype))
     whiten = invsqrtm(covariance_of_deviations(X, correction=1, eps=eps), method, gradient=gradient)
-    color = sqrtm(covariance_of_deviations(Y, correction=1, eps=eps), method, gradient=gradient)
     with autocast_disabled(content):
         # The two small matrices first: N columns are then multiplied once.
-        colored = ((color @ whiten) @ X + mean).reshape(content.shape)
+        colored = ((style.root.to(dtype) @ whiten) @ X + style.mean.to(dtype)).reshape(content.shape)
     weight = alpha.to(dtype) if isinstance(alpha, Tensor) else alpha
     return torch.lerp(content.to(dtype), colored, weight).to(content.dtype)
 
@@ -125,7 +194,18 @@ class WhitenColor(nn.Module):
         """The current blend."""
         return self.initial_alpha if self.logit is None else torch.sigmoid(self.logit)
 
-    def forward(self, content: Tensor, style: Tensor) -> Tensor:
+    def coloring(self, style: Tensor) -> Coloring:
+        """What :func:`coloring` returns with the options of this layer, to be given to several like it.
+
+        Args:
+            style: (B, C, *spatial).
+
+        Returns:
+            Mean and root of the covariances.
+        """
+        return coloring(style, groups=self.groups, eps=self.eps, method=self.method, gradient=self.gradient)
+
+    def forward(self, content: Tensor, style: Tensor | Coloring) -> Tensor:
         return whiten_color(
             content,
             style,
@@ -146,15 +226,17 @@ def require_blend(alpha: float | Tensor) -> None:
         raise ValueError(f"alpha must be in [0, 1], got {alpha!r}")
 
 
-def _require_pair(content: Tensor, style: Tensor, groups: int) -> None:
-    require_feature_maps(content, "content")
-    require_feature_maps(style, "style")
-    if content.shape[1] != style.shape[1]:
-        raise ValueError(f"content has {content.shape[1]} channels and style {style.shape[1]}; they must be equal")
-    if style.shape[0] not in (1, content.shape[0]):
-        raise ValueError(f"style must have a batch of 1 or of content's {content.shape[0]}; got {style.shape[0]}")
-    if groups < 1 or content.shape[1] % groups:
-        raise ValueError(f"groups must divide the channels; got {groups} groups and {content.shape[1]} channels")
+def _require_pair(content: Tensor, batch: int, channels: int) -> None:
+    """Raise unless a style of this batch and channels suits the content."""
+    if content.shape[1] != channels:
+        raise ValueError(f"content has {content.shape[1]} channels and style {channels}; they must be equal")
+    if batch not in (1, content.shape[0]):
+        raise ValueError(f"style must have a batch of 1 or of content's {content.shape[0]}; got {batch}")
+
+
+def _require_groups(channels: int, groups: int) -> None:
+    if groups < 1 or channels % groups:
+        raise ValueError(f"groups must divide the channels; got {groups} groups and {channels} channels")
 
 
 def _grouped(x: Tensor, groups: int) -> Tensor:

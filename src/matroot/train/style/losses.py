@@ -43,18 +43,19 @@ def exchange(network: StyleExchange, photos: Tensor, paintings: Tensor) -> Excha
     photo, painting = network.photo, network.painting
     photo_content, painting_content = photo.content(photos), painting.content(paintings)
     photo_style, painting_style = photo.style(photos), painting.style(paintings)
+    photo_color, painting_color = photo.coloring(photo_style), painting.coloring(painting_style)
     # Every layer sees images one by one, so that two batches for one decoder are one.
     contents = torch.cat([photo_content, painting_content])
-    photos_again, as_photos = photo.decode(contents, torch.cat([photo_style] * 2)).chunk(2)
-    as_paintings, paintings_again = painting.decode(contents, torch.cat([painting_style] * 2)).chunk(2)
+    photos_again, as_photos = photo.decode(contents, photo_color.repeat(2)).chunk(2)
+    as_paintings, paintings_again = painting.decode(contents, painting_color.repeat(2)).chunk(2)
     content_of_painted, content_of_photographed = painting.content(as_paintings), photo.content(as_photos)
     return Exchanged(
         photos_again=photos_again,
         paintings_again=paintings_again,
         as_paintings=as_paintings,
         as_photos=as_photos,
-        photos_back=photo.decode(content_of_painted, photo_style),
-        paintings_back=painting.decode(content_of_photographed, painting_style),
+        photos_back=photo.decode(content_of_painted, photo_color),
+        paintings_back=painting.decode(content_of_photographed, painting_color),
         style_difference=style_difference(photo.style(as_photos), photo_style)
         + style_difference(painting.style(as_paintings), painting_style),
         content_difference=difference(content_of_painted, photo_content)

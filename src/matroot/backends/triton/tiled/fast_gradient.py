@@ -57,11 +57,11 @@ from .tiles import (
 )
 
 GRADIENT_STATS = tl.constexpr(4)  # numbers of matrix_stats per matrix
-MAX_STEPS = tl.constexpr(6)
+MAX_STEPS = tl.constexpr(5)
 """Steps of the iteration at most, and of its refinement."""
 TOLERANCE = tl.constexpr(4e-6)
 """Bound of the relative error after the refinement; the error is about half of it."""
-MAX_RATE = tl.constexpr(0.37)
+MAX_RATE = tl.constexpr(0.315)
 """Convergence rate up to which MAX_STEPS steps, twice, reach the tolerance."""
 
 

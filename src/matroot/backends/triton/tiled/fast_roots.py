@@ -59,8 +59,8 @@ MAX_SIZE = tl.constexpr(1024)  # rows of the largest matrix
 NEGLIGIBLE = tl.constexpr(6e-7**4)
 """The square of the mean sixth power of the eigenvalues of E up to which the last step omits E^3, whose coefficient is
 5/16."""
-ASYMMETRY = tl.constexpr(9.6e-7)
-"""16 u. The relative error of a root is a quarter of |E - E^T| before the last step, relative to sqrt(n): E is taken
+ASYMMETRY = tl.constexpr(7.2e-7)
+"""12 u. The relative error of a root is a quarter of |E - E^T| before the last step, relative to sqrt(n): E is taken
 for symmetric, which is only stable while that is small."""
 
 
@@ -240,8 +240,8 @@ def complete_correction(
 def _converged(sums, n, last_step, side, TILE: tl.constexpr):
     """Whether the last step suffices, and in the longer fast path whether the root is accurate.
 
-    Its error may be 4 u (sqrt(n) + 9): what a condition number of 81 allows, and few matrices on this path have a lower
-    one. The tiles on the diagonal stand for all.
+    Its error may be about 3 u (sqrt(n) + 9): what a condition number of 81 allows, and few matrices on this path have a
+    lower one. The tiles on the diagonal stand for all.
     """
     fourth = sum_slots(sums + 3 * SLOTS, lower_tile_count(side, TILE))
     limit = ASYMMETRY * (tl.sqrt(tl.cast(n, tl.float32)) + 9)

@@ -146,7 +146,8 @@ def test_a_named_method_gets_kernels_on_a_gpu(monkeypatch):
         ((3, 64, 64), torch.float64, (matroot.Smith(), "refined")),
         ((3, 64, 64), torch.complex64, (matroot.Smith(), "embedded")),
         ((3, 64, 64), torch.complex128, (matroot.Smith(), "embedded")),
-        ((3, 2000, 2000), torch.complex128, (matroot.Krylov(), "torch")),
+        ((3, 2000, 2000), torch.complex128, (matroot.Smith(), "embedded")),
+        ((3, 9000, 9000), torch.complex128, (matroot.Krylov(), "torch")),
     ):
         context = CallContext(torch.device("cuda", 0), dtype, torch.Size(shape))
         for method in ("minimax", "auto"):

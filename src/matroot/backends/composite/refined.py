@@ -5,8 +5,8 @@ With S near A^(1/2), Newton's step for S S = A is a Lyapunov equation, the one t
     S D + D S = A - S S,   S <- S + D.
 
 Only the residual needs float64, one product. A float32 solution of the equation reduces the error by as many digits as
-float32 has beyond the condition number. The inverse root follows by R <- R + R E + R E^2 with E = I - S R, the gradient
-by X <- X + D with S D + D S = G - S X - X S.
+float32 has beyond the condition number. The inverse root follows by R <- R + R (I - S R), the gradient by X <- X + D
+with S D + D S = G - S X - X S.
 """
 
 from functools import cache
@@ -25,15 +25,11 @@ from ._base import CompositeBackend
 _ROUNDS = 6
 """Of refinement at most; a matrix takes part in as many as reduce its residual."""
 _INVERSE_ROUNDS = 6
-"""Of steps for the inverse root at most: each cubes a residual that begins below ``_NEAR``."""
+"""Of R <- R + R (I - S R) at most: each squares a residual that begins below ``_NEAR``."""
 _NEAR = 0.5
 """||I - S R||_F above which float32 tells too little. Below one, and with R positive definite, S is so too."""
-_EXACT = 1e-10
-"""A residual of the inverse root that leaves nothing to refine: what is computed of it next has no digits."""
-_FEW_DIGITS = 1e-4
-"""A residual of the inverse root from which on refinement gains too little a round."""
-_HIDDEN = 0.02
-"""Of rounding: a residual that does not matter."""
+_SQUARED = 1e-8
+"""A residual whose square is below rounding."""
 _ROUNDING = 8 * torch.finfo(torch.float64).eps
 """A residual that rounding alone may leave, relative to a bound of the sums in it."""
 
@@ -61,10 +57,8 @@ class Refined(CompositeBackend):
         narrow = matrix.float()
         inner = self.inner_for(narrow)
         S, R, exact = _refined_root(matrix, _Narrow(inner, *inner.roots(narrow, 0.0, method, "both").roots))
-        if output != "sqrt":
-            R, near = _refined_inverse(S, R, _INVERSE_ROUNDS, _EXACT)
-            exact = exact & near
-        usable = exact[:, None, None]
+        R, near = _refined_inverse(S, R, output != "sqrt")
+        usable = (exact & near)[:, None, None]
         # Deferred matrices take part in the backward pass, with gradients of zero: their roots must be finite.
         eye = torch_ops.identity(S)
         S, R = torch.where(usable, S * root_scale, eye), torch.where(usable, R / root_scale, eye)
@@ -121,62 +115,52 @@ def _scaled(A: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
 def _refined_root(A: Tensor, narrow: _Narrow) -> tuple[Tensor, Tensor, Tensor]:
     """Root and inverse root of A from float32 ones, the inverse not to the end; which roots are exact, (k,)."""
     S, R = narrow.S.double(), narrow.R.double()
-    R, near = _refined_inverse(S, R, 1, _FEW_DIGITS)
-    narrow = narrow._replace(R=R.float())
     rounding = _ROUNDING * A.diagonal(dim1=-2, dim2=-1).amax(-1)[:, None, None]
-    size = expected = torch.full_like(rounding, torch.inf)
+    size = torch.full_like(rounding, torch.inf)
     for remaining in reversed(range(_ROUNDS + 1)):
-        residual, before = torch.baddbmm(A, S, S, alpha=-1), size
-        # What rounding hides of a residual is known from how many digits the rounds gain.
-        size, active = _progress(residual, torch.where(expected > _HIDDEN * rounding, 0, rounding), before)
-        slow = active & (size > _FEW_DIGITS * before)
-        any_active, any_slow = torch.stack([active.any(), slow.any()]).tolist()
-        if not remaining or not any_active:
+        residual = torch.baddbmm(A, S, S, alpha=-1)
+        size, active = _progress(residual, rounding, size)
+        if not remaining or not active.any():
             break
-        expected = torch.where(before < torch.inf, size * size / before, torch.inf)
-        if any_slow:
-            # A solution is as exact as the roots that it is computed with.
-            R = torch.where(slow, _refined_inverse(S, R, 1, 0.0)[0], R)
-            narrow = narrow._replace(S=torch.where(slow, S.float(), narrow.S), R=R.float())
-        S = torch.where(active, S + narrow.solve(residual), S)
-    return S, R, near & (size <= 4 * rounding)[:, 0, 0]
+        S = torch.where(active, torch_ops.hermitian(S + narrow.solve(residual)), S)
+        # What the inverse root lacks is what the next solution would lack.
+        R = torch.where(active, _inverse_step(S, R)[0], R)
+        narrow = _Narrow(narrow.backend, S.float(), R.float())
+    return S, R, (size <= 4 * rounding)[:, 0, 0]
 
 
 def _refined_solution(S: Tensor, G: Tensor, narrow: _Narrow) -> Tensor:
     """X with S X + X S = G."""
-    X, before = narrow.solve(G), _largest(G)
-    unfinished = torch.ones_like(before, dtype=torch.bool)
+    X = narrow.solve(G)
+    size = torch.full_like(S[:, :1, :1], torch.inf)
     for _ in range(_ROUNDS):
         residual = G - 2 * torch_ops.hermitian(S @ X)
         # Of the sums in an entry of S X; those of S S are at most the largest diagonal entry of A.
         rounding = _ROUNDING * _longest_row(S) * _longest_row(X)
-        size, active = _progress(residual, rounding, before)
-        active = active & unfinished
-        # The next round gains as many digits as this one did.
-        unfinished = active & (size * size > rounding * before)
-        any_active, any_unfinished = torch.stack([active.any(), unfinished.any()]).tolist()
-        if any_active:
-            X = torch.where(active, X + narrow.solve(residual), X)
-        if not any_unfinished:
+        size, active = _progress(residual, rounding, size)
+        if not active.any():
             break
-        before = size
+        X = torch.where(active, X + narrow.solve(residual), X)
     return torch_ops.hermitian(X)
 
 
-def _refined_inverse(S: Tensor, R: Tensor, rounds: int, tolerance: float) -> tuple[Tensor, Tensor]:
-    """The inverse of S from R near it, by steps where it is less exact than this, and which were near enough, (k,)."""
+def _refined_inverse(S: Tensor, R: Tensor, wanted: bool) -> tuple[Tensor, Tensor]:
+    """The inverse of S from R near it, to the end if ``wanted``, and which were near enough, (k,)."""
     near = active = torch.ones_like(S[:, :1, :1], dtype=torch.bool)
-    for _ in range(rounds):
-        residual = torch.baddbmm(torch_ops.identity(S).expand_as(S), S, R, alpha=-1)
-        size = torch_ops.frobenius(residual)
-        near = near & (size < _NEAR)
-        active = active & near & (size > tolerance)
+    for _ in range(_INVERSE_ROUNDS if wanted else 1):
+        better, size = _inverse_step(S, R)
+        R = torch.where(active, better, R)
+        near, active = near & (size < _NEAR), active & (size > _SQUARED) & (size < _NEAR)
         if not active.any():
             break
-        # The cube of the residual is what is left.
-        better = torch.baddbmm(R, torch.baddbmm(R, R, residual), residual)
-        R = torch.where(active, torch_ops.hermitian(better), R)
     return R, near[:, 0, 0]
+
+
+def _inverse_step(S: Tensor, R: Tensor) -> tuple[Tensor, Tensor]:
+    """R + R (I - S R) where R is near the inverse of S, else R; and the norm of I - S R, (k, 1, 1)."""
+    residual = torch.baddbmm(torch_ops.identity(S).expand_as(S), S, R, alpha=-1)
+    size = torch_ops.frobenius(residual)
+    return torch.where(size < _NEAR, torch_ops.hermitian(torch.baddbmm(R, R, residual)), R), size
 
 
 def _progress(residual: Tensor, rounding: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:

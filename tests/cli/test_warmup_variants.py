@@ -57,7 +57,7 @@ class Recorder:
         monkeypatch.setattr(occupancy, "_resident", {})
         monkeypatch.setattr(launch, "_compiled", {})
         monkeypatch.setattr(launch.LaunchSequence, "_cache", {})
-        for module in (on_chip, tiled_launch):
+        for module in (on_chip, tiled_launch, tiled_launch.robust):
             monkeypatch.setattr(module, "coefficients", lambda device, *schedules: torch.empty(120, device=device))
         # Memory of fake tensors is nowhere; without CUDA these methods ask for the device.
         monkeypatch.setattr(FakeTensor, "data_ptr", lambda T: 4096 + T.storage_offset() * T.element_size())

@@ -44,8 +44,8 @@ def test_compile(root):
     close(gradient_of(compiled), gradient_of(function))
 
 
-@pytest.mark.parametrize(("pair", "name"), [("eigen-exact", "sqrtm"), ("taylor-lyapunov", "invsqrtm")])
-def test_compile_dynamic(pair, name):
+def test_compile_dynamic():
+    pair, name = "taylor-lyapunov", "invsqrtm"
     compiled = compile(root_of(pair, name), dynamic=True)
     for batch, n in ((2, 3), (5, 6)):
         X, w = wishart(batch, n), wishart(batch, n, seed=3)

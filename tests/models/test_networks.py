@@ -161,8 +161,13 @@ def test_autocast(name):
     assert (logits - expected).norm() < 0.1 * expected.norm()
 
 
-@pytest.mark.parametrize("preset", ["default", "mpa-lya"])
-@pytest.mark.parametrize("name", [name for name, reduced in REDUCED.items() if reduced.steps is not None])
+@pytest.mark.parametrize(
+    ("name", "preset"),
+    [
+        ("resnet18_dbn", "mpa-lya"),
+        *((name, "default") for name, reduced in REDUCED.items() if reduced.steps is not None),
+    ],
+)
 def test_thirty_two_examples_are_learned(name, preset):
     """Within four times the usual steps: how many it takes depends on rounding, and so on the processor."""
     model, x, labels = build(name, preset), inputs(name, 32), torch.arange(32) % 4

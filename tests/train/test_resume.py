@@ -95,7 +95,7 @@ def test_killed_at_random_moments(tmp_path):
     command = [sys.executable, "-m", until_killed.__name__, str(killed)]
     root = Path(__file__).parent.parent.parent
     with Popen(command, stdin=PIPE, stdout=PIPE, text=True, bufsize=1, cwd=root) as trainers:
-        for _ in range(4):
+        for _ in range(2):
             before = epochs_in(killed)
             trainers.stdin.write("\n")
             process = int(trainers.stdout.readline())

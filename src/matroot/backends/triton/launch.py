@@ -65,14 +65,13 @@ def launch_cached(
 class LaunchSequence:
     """Launches one after another for the same tensors of a caller: the key is looked up once for all of them.
 
-    ``options`` are those of all kernels, of which each takes what it has, and determine the number of ``warps``;
-    ``key`` is that of ``launch_cached``.
+    ``options`` are those of all kernels, of which each takes what it has; ``key`` is that of ``launch_cached``.
     """
 
     _cache: ClassVar[dict[tuple, dict[tuple, tuple[Any, tuple]]]] = {}
 
-    def __init__(self, options: dict[str, Any], device: torch.device, key: tuple, warps: int = 4) -> None:
-        self.options, self.key, self.warps = options, key, warps
+    def __init__(self, options: dict[str, Any], device: torch.device, key: tuple) -> None:
+        self.options, self.key = options, key
         self.compiled = self._cache.setdefault((device, *options.values(), key), {})
         self.stream = torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else None
 
@@ -84,7 +83,7 @@ class LaunchSequence:
             return
         every = self.options | options
         constants = {name: every[name] for name in kernel.arg_names[len(arguments) :]}
-        warps = {"num_warps": self.warps, "num_stages": 3}
+        warps = {"num_warps": 4, "num_stages": 3}
         compiled = launch_cached(
             kernel, (programs, 1, 1), arguments, constants | warps, (*constants.values(), self.key)
         )

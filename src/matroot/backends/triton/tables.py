@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ..constants import on_device
+from .on_chip.schedules import in_powers_of_residual
 
 Schedules = tuple[tuple[tuple[float, ...], ...], ...]
 """For growing condition numbers, each of steps of five coefficients; the first of them is that of the fast path."""
@@ -29,12 +30,6 @@ _TAYLOR = (0.0, 0.5, 0.375, 0.3125, 0.2734375)
 def coefficients(device: torch.device, schedules: Callable[[], Schedules]) -> Tensor:
     """The steps of the fast path, then those of the longer one: four each, of five coefficients."""
     first, second, *_ = schedules()[0]
-    fast = (first, _in_powers_of_residual(second), _TAYLOR, _TAYLOR)
-    longer = (first, _in_powers_of_residual(LIFT), _in_powers_of_residual(NARROW), _TAYLOR)
+    fast = (first, in_powers_of_residual(second), _TAYLOR, _TAYLOR)
+    longer = (first, in_powers_of_residual(LIFT), in_powers_of_residual(NARROW), _TAYLOR)
     return on_device(device, (fast, longer))
-
-
-def _in_powers_of_residual(step: tuple[float, ...]) -> tuple[float, ...]:
-    """A step as a correction in powers of I - M."""
-    c0, c1, c2, c3, c4 = step
-    return (c0 + c1 + c2 + c3 + c4 - 1, -c1 - 2 * c2 - 3 * c3 - 4 * c4, c2 + 3 * c3 + 6 * c4, -c3 - 4 * c4, c4)

@@ -133,8 +133,9 @@ def test_ill_conditioned_matrices_take_the_robust_path(fast_path, monkeypatch):
     assert_accurate_at_condition("log", 1e4)
 
 
-def test_a_matrix_that_only_seems_to_suit_the_fast_path(one_robust_tile):
-    """It is deferred at its end."""
+def test_the_robust_path_at_any_condition(one_robust_tile):
+    """Also for a matrix that only seems to suit the fast path and is deferred at its end."""
+    assert_accurate_at_condition("log", 1e6)
     assert_accurate_at_condition("one-small", 1e4)
 
 
@@ -219,6 +220,14 @@ def test_roots_at_the_ends_of_the_range(fast_path, one_robust_tile):
     assert error(R, exact_inverse_root(A)) < 16 * EPS
 
 
+@pytest.fixture
+def robust_path(request, monkeypatch):
+    """Whether all gradients are deferred to the robust path."""
+    if request.param:
+        monkeypatch.setattr(fast_launch, "solve", lambda inputs, out, *_: tiled_launch.all_deferred(out))
+
+
+@pytest.mark.parametrize("robust_path", [False, True], indirect=True, ids=["fast", "robust"])
 @pytest.mark.parametrize("fast_path", ["one tile"], indirect=True)
 @pytest.mark.parametrize(
     ("root", "inverse"),
@@ -229,7 +238,7 @@ def test_roots_at_the_ends_of_the_range(fast_path, one_robust_tile):
     ],
     ids=["root", "inverse root", "both"],
 )
-def test_gradients_at_the_ends_of_the_range(root, inverse, fast_path, one_robust_tile):
+def test_gradients_at_the_ends_of_the_range(root, inverse, fast_path, robust_path, one_robust_tile):
     """As accurate as anywhere, if the gradient is representable: matrices and cotangents of these sizes."""
     W, G = wishart(1, 65), symmetric(1, 65)
     A = torch.cat([scaled_to(size, W) for size in (1e6, 1e36, 2e-36, 1e-37)])

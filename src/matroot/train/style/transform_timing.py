@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -16,12 +17,11 @@ from ...nn import WhitenColor, covariance
 from ..compare.clock import milliseconds_in_turns
 from ..compare.results import StepTime
 from ..compare.timing import device_name
+from ..graph import CapturedCall
 from ..step import why_roots_not_captured
 
 COUNT = 2 * TRANSFORMS
 """Transforms of both generators."""
-WARMUP = 3
-"""Calls before one is captured in a CUDA graph."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,6 @@ def time_transforms(
     shape = shape or Shape()
     works: dict[str, Work] = {}
     modes: dict[str, str] = {}
-    failures: dict[str, str] = {}
     content, style = (_features(shape, side, device, seed) for seed, side in enumerate((shape.content, shape.style)))
     for preset in presets:
         layer = WhitenColor(ALPHA, eps=EPS, **root_options(preset)).to(device)
@@ -75,12 +74,10 @@ def time_transforms(
             (f"transforms {preset}", _transforms(layer, content, style)),
             (f"roots {preset}", _roots(preset, content, style)),
         ):
-            try:
-                works[name] = _captured(work) if captured else work
-            except RuntimeError as error:
-                failures[preset] = " ".join(str(error).split())[:300]
+            # The graph reads tensors of the work: both live as long as each other.
+            works[name] = partial(CapturedCall(), work) if captured else work
     times, failed = milliseconds_in_turns(works, device, time_budget)
-    failures |= {name.partition(" ")[2]: why for name, why in failed.items()}
+    failures = {name.partition(" ")[2]: why for name, why in failed.items()}
 
     def of(kind: str) -> dict[str, StepTime]:
         return {
@@ -105,7 +102,7 @@ def _features(shape: Shape, side: int, device: torch.device, seed: int) -> Tenso
     return (mix @ x).unflatten(-1, (side, side)).to(device).requires_grad_()
 
 
-def _transforms(layer: nn.Module, content: Tensor, style: Tensor) -> Work:
+def _transforms(layer: nn.Module, content: Tensor, style: Tensor) -> Callable[[], None]:
     upstream = _upstream(content)
 
     def work() -> None:
@@ -115,7 +112,7 @@ def _transforms(layer: nn.Module, content: Tensor, style: Tensor) -> Work:
     return work
 
 
-def _roots(preset: str, content: Tensor, style: Tensor) -> Work:
+def _roots(preset: str, content: Tensor, style: Tensor) -> Callable[[], None]:
     options = root_options(preset)
     method, gradient = options.get("method", "auto"), options.get("gradient")
     A, B = (covariance(x.detach(), correction=1, eps=EPS).requires_grad_() for x in (content, style))
@@ -134,17 +131,3 @@ def _upstream(x: Tensor) -> Tensor:
     """A gradient with respect to x. Not a constant: centring takes away what is the same at all positions, and the
     roots would have nothing to propagate."""
     return torch.randn(x.shape, generator=torch.Generator().manual_seed(2)).to(x.device)
-
-
-def _captured(work: Work) -> Callable[[], None]:
-    """Replays of a call in a CUDA graph."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(WARMUP):
-            work()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
-        work()
-    return graph.replay

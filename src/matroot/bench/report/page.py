@@ -116,7 +116,8 @@ def _card(one: Results, findings: Sequence[Finding], table: str) -> str:
     body = f"<ul>{''.join(items[:MAX_SHOWN])}</ul>" if items else "<p>Too few numbers for a statement.</p>"
     if more := items[MAX_SHOWN:]:
         body += f"<details><summary>{len(more)} more</summary><ul>{''.join(more)}</ul></details>"
-    return f'<div class="card"><h3>{escape(one.name)}</h3>{_warning([one])}{body}</div>'
+    measured = escape(f"torch {one.environment['torch']}, {one.date}")
+    return f'<div class="card"><h3>{escape(one.name)}</h3><p class="note">{measured}</p>{_warning([one])}{body}</div>'
 
 
 def _figures(part: SuiteContent) -> str:

@@ -41,12 +41,14 @@ class Drawn(Directive):
 
 
 def inline_svg(source: str, alt: str, prefix: str) -> str:
-    """An SVG file as an element of a page, with unique names and a description."""
+    """An SVG file as an element of a page, with unique names, a description, and its width for the style sheet."""
     source = source[source.index("<svg") :]
+    width = re.search(r'\bwidth="([\d.]+)pt"', source)
+    size = f' style="--width: {width[1]}px"' if width else ""
     source = re.sub(r"<metadata>.*?</metadata>\s*", "", source, flags=re.DOTALL)
     source = re.sub(r'\bid="', f'id="{prefix}-', source)
     source = re.sub(r'(href="#|url\(#)', rf"\1{prefix}-", source)
-    return re.sub(r"<svg\b", f'<svg role="img" aria-label="{escape(alt, quote=True)}"', source, count=1)
+    return re.sub(r"<svg\b", f'<svg role="img" aria-label="{escape(alt, quote=True)}"{size}', source, count=1)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -94,7 +94,7 @@ FOUND = {
     "steps": "The largest growth of a time from one n to the next is 2-fold (4 x 64, from n = 64 to 65).",
     "gpu": "(JAX), which has no root or gradient in it, takes between 4 (4 matrices 16 x 16)",
     "default": "eigh with the exact gradient takes between 8 (4 matrices 8 x 8) and 16 (4 matrices 16 x 16) times",
-    "precision": "a root in float32 is 1.0·10⁻⁶, with spectrum log of condition 10000; there torch.linalg.eigh 3.0·10⁻⁶.",
+    "precision": "float32 is 1.0·10⁻⁶, with spectrum log of condition 10000; there torch.linalg.eigh 3.0·10⁻⁶.",
     "crossover": "matroot (smith) is slower for 1 matrix 32 x 32.",
     "crossover-complex": "matroot (smith) in complex64 is slower for 1 matrix 32 x 32.",
     "memory": "For 4 matrices 64 x 64 the default needs 2 MB beyond its results; torch.linalg.eigh 6 MB.",

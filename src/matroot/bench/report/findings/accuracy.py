@@ -57,7 +57,8 @@ def _settings_of_the_paper(cases: list[Case], common: set[float]) -> list[Findin
     pade, *others = curves
     closest = [z for z in common if pade[z] < min(curve[z] for curve in others)]
     last = max(common)
-    errors = listing(f"{number(curve[last])} ({label_with_order(case)})" for case, curve in zip(compared, curves, strict=True))
+    pairs = zip(compared, curves, strict=True)
+    errors = listing(f"{number(curve[last])} ({label_with_order(case)})" for case, curve in pairs)
     text = (
         f"Of the paper's own settings Padé [5,5] is the closest at {len(closest)} of {len(common)};"
         f" the errors at z = {number(last)} are {errors}."

@@ -63,5 +63,5 @@ def steps(results: Results) -> list[Finding]:
     before, after = max(neighbours, key=lambda pair: pair[1].values["milliseconds"] / pair[0].values["milliseconds"])
     growth = ratio(after.values["milliseconds"] / before.values["milliseconds"])
     sizes = f"from n = {before.parameters['n']} to {after.parameters['n']}"
-    text = f"The largest growth of a time from one n to the next is {growth}-fold ({after.parameters['case']}, {sizes})."
-    return [Finding(text, (before, after))]
+    text = f"The largest growth of a time from one n to the next is {growth}-fold"
+    return [Finding(f"{text} ({after.parameters['case']}, {sizes}).", (before, after))]

@@ -63,7 +63,8 @@ def precision(results: Results) -> list[Finding]:
             if measured:
                 worst = max(measured, key=lambda case: error_of(case, kind))
                 same = [case for case in own if problem(case) == problem(worst) and case.errors.get(kind) is not None]
-                others = [f"{name(case.contestant)} {number(error_of(case, kind))}" for case in same if case is not worst]
+                rest = (case for case in same if case is not worst)
+                others = [f"{name(case.contestant)} {number(error_of(case, kind))}" for case in rest]
                 subject = f"The largest error of {'an' if kind == 'inverse' else 'a'} {what} in {dtype} is"
                 text = f"{subject} {number(error_of(worst, kind))}, with {_kind(worst)}"
                 text += f"; there {listing(others)}" if others else ""

@@ -31,7 +31,8 @@ class Drawn(Directive):
             _log.warning("no figure %s; python docs/figures draws them", path.name, location=self.state.document)
             return []
         figure = nodes.figure(classes=["drawn"])
-        figure += nodes.raw("", inline_svg(path.read_text(), self.options["alt"], name), format="html")
+        drawing = inline_svg(path.read_text(), self.options["alt"], name)
+        figure += nodes.raw("", f'<div class="drawing">{drawing}</div>', format="html")
         if self.content:
             caption = nodes.caption()
             children, _ = self.state.inline_text(" ".join(self.content), self.lineno)

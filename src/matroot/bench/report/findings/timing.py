@@ -68,8 +68,8 @@ def _least_gradient_error(cases: Sequence[Case]) -> list[Finding]:
     if not measured:
         return []
     best = min(measured, key=lambda case: error_of(case, "gradient"))
-    error = number(error_of(best, "gradient"))
-    return [Finding(f"The most exact is {label_with_order(best)}: error {error} in {duration(time_of(best))}.", (best,))]
+    error, time = number(error_of(best, "gradient")), duration(time_of(best))
+    return [Finding(f"The most exact is {label_with_order(best)}: error {error} in {time}.", (best,))]
 
 
 def scaling(results: Results, *, suite: str, parameter: str, quantity: str) -> list[Finding]:

@@ -81,3 +81,18 @@ def test_captions_of_the_landing_page_name_machine_and_date():
     for machine in (cpu, gpu):
         assert f"on {machine['date'].partition('T')[0]}" in text
     assert f"{cpu['processor']} with torch {cpu['torch'].partition('+')[0]}" in text
+
+
+def test_the_costs_of_steps_name_machine_and_date():
+    machine = read("steps-nvidia-h200")["environment"]
+    text = page("docs/cluster.md")
+    for words in (machine["device"], f"torch {machine['torch'].partition('+')[0]}", machine["date"].partition("T")[0]):
+        assert words in text
+
+
+def test_every_result_has_a_line():
+    """In benchmarks/README.md, by name or by a pattern; those of matroot bench in its text."""
+    names = re.findall(r"`([\w<>*.-]+\.jsonl?)`", page("benchmarks/README.md"))
+    patterns = [re.compile(re.sub(r"<\w+>|\*", ".*", name)) for name in names]
+    for file in (ROOT / "benchmarks/results").iterdir():
+        assert any(pattern.fullmatch(file.name) for pattern in patterns), file.name

@@ -14,6 +14,8 @@ from docutils.parsers.rst import Directive, directives
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
+_WIDTH_OF_A_PHONE = 480.0
+"""Figures that are not much wider shrink."""
 _log = logging.getLogger(__name__)
 
 
@@ -45,7 +47,7 @@ def inline_svg(source: str, alt: str, prefix: str) -> str:
     """An SVG file as an element of a page, with unique names, a description, and its width for the style sheet."""
     source = source[source.index("<svg") :]
     width = re.search(r'\bwidth="([\d.]+)pt"', source)
-    size = f' style="--width: {width[1]}px"' if width else ""
+    size = f' style="--width: {width[1]}px"' if width and float(width[1]) > _WIDTH_OF_A_PHONE else ""
     source = re.sub(r"<metadata>.*?</metadata>\s*", "", source, flags=re.DOTALL)
     source = re.sub(r'\bid="', f'id="{prefix}-', source)
     source = re.sub(r'(href="#|url\(#)', rf"\1{prefix}-", source)

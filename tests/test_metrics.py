@@ -278,12 +278,40 @@ def test_trace_norm_by_products(shape):
     torch.testing.assert_close(*second)
 
 
-def test_samples_take_one_root():
-    """More samples than features, but not three times as many: one decomposition."""
-    x1, x2 = (random_like(wishart(n)[:, :8]) for n in (20, 16))
+@pytest.mark.parametrize("samples", [(20, 16), (60, 40)])
+def test_regular_covariances_are_not_decomposed(samples):
+    x1, x2 = (random_like(wishart(n)[:, :8], n) for n in samples)
+    with count_operations() as counts:
+        found = frechet_distance_of_samples(x1, x2)
+    assert (counts.decompositions, counts.factorizations) == (0, 2)
+    expected = by_scipy(x1.mean(0), torch.cov(x1.mT), x2.mean(0), torch.cov(x2.mT))
+    assert found.item() == pytest.approx(expected, rel=1e-9)
+
+
+def test_samples_of_a_singular_covariance_are_taken_themselves():
+    """More samples than features, but not three times as many, of which one is constant: one decomposition, the other
+    set's."""
+    x1, x2 = (random_like(wishart(n)[:, :8], n) for n in (16, 20))
+    x1[:, 3] = x2[:, 5] = 1.0
     with count_operations() as counts:
         found = frechet_distance_of_samples(x1, x2)
     assert counts.decompositions == 1
-    (mu1, X1), (mu2, X2) = (metrics._scaled_deviations(x) for x in (x1, x2))
-    expected = frechet_distance(mu1, X1.mT @ X1, mu2, X2.mT @ X2)
-    assert found.item() == pytest.approx(expected.item(), rel=1e-12)
+    true = torch.linalg.svdvals((x1 - x1.mean(0)) @ (x2 - x2.mean(0)).mT / (15 * 19) ** 0.5).sum()
+    spread = (x1.mean(0) - x2.mean(0)).square().sum() + torch.cov(x1.mT).trace() + torch.cov(x2.mT).trace()
+    assert found.item() == pytest.approx((spread - 2 * true).item(), rel=1e-7)  # root of an eigenvalue of eps
+
+
+@pytest.mark.parametrize("smallest", [1e-2, 1e-6, 1e-7, 1e-8, 1e-9, 1e-12])
+def test_nearly_singular_covariances(smallest):
+    """Value and gradient where one eigenvalue is small, by Cholesky's factors or roots: for one eigenbasis
+    sum (sqrt(a) - sqrt(b))^2 and 1 - sqrt(b/a), up to the rounding of the matrix, eps/a relative to a."""
+    a, b = torch.rand(2, D, dtype=torch.float64, generator=torch.Generator().manual_seed(1)) + 0.5
+    a[2] = smallest
+    Q, mean = orthogonal(D, 3), torch.zeros(D, dtype=torch.float64)
+    cov1, cov2 = ((Q * values) @ Q.mT for values in (a, b))
+    found = frechet_distance(mean, cov1.requires_grad_(), mean, cov2)
+    eps = 8 * torch.finfo(torch.float64).eps
+    assert found.item() == pytest.approx((a.sqrt() - b.sqrt()).square().sum().item(), abs=D * eps / smallest**0.5)
+    (gradient,) = torch.autograd.grad(found, cov1)
+    expected = (Q * (1 - (b / a).sqrt())) @ Q.mT
+    assert torch.linalg.matrix_norm(gradient - expected) < D * eps / smallest * torch.linalg.matrix_norm(expected)

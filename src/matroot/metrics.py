@@ -7,8 +7,12 @@ from torch import Tensor
 from torch.autograd import Function
 
 from ._api import sqrtm
+from ._tracing import is_plain_eager
 from .backends import torch_ops
 from .methods import minimax
+
+_REGULAR = 1e-4
+"""The ratio of pivots above which Cholesky's factors lose no more digits to rounding than the root."""
 
 
 def frechet_distance(mu1: Tensor, cov1: Tensor, mu2: Tensor, cov2: Tensor) -> Tensor:
@@ -18,10 +22,11 @@ def frechet_distance(mu1: Tensor, cov1: Tensor, mu2: Tensor, cov2: Tensor) -> Te
 
         |mu1 - mu2|^2 + tr(cov1 + cov2 - 2 (cov1^(1/2) cov2 cov1^(1/2))^(1/2))
 
-    Computed in float64, since the terms all but cancel, and with decompositions, which on CUDA synchronise with the
-    host. Covariances may be singular, and eigenvalues negative by the rounding of their dtype count as zero; a clearly
-    negative one, NaN or Inf makes that distance NaN. The gradient is finite everywhere: zero where both distributions
-    are one, and where it should be infinite, at a singular covariance, merely large.
+    Computed in float64, since the terms all but cancel: from Cholesky factors where all covariances are far from
+    singular, else from roots by decompositions. On CUDA both synchronise with the host. Covariances may be singular,
+    and eigenvalues negative by the rounding of their dtype count as zero; a clearly negative one, NaN or Inf makes that
+    distance NaN. The gradient is finite everywhere: zero where both distributions are one, and where it should be
+    infinite, at a singular covariance, merely large.
 
     Like ``scipy.linalg.sqrtm(cov1 @ cov2)`` in the usual formula, which is complex or NaN for singular covariances.
 
@@ -47,15 +52,16 @@ def frechet_distance(mu1: Tensor, cov1: Tensor, mu2: Tensor, cov2: Tensor) -> Te
     _require(given)
     mean = (mu1.double() - mu2.double()).square().sum(-1)
     spread = (torch_ops.trace(cov1.double()) + torch_ops.trace(cov2.double()))[..., 0, 0]
-    return _distance(mean + spread, _root(cov1) @ _root(cov2)).to(_result_dtype(*given.values()))
+    return _distance(mean + spread, _factor(cov1).mT @ _factor(cov2)).to(_result_dtype(*given.values()))
 
 
 def frechet_distance_of_samples(x1: Tensor, x2: Tensor) -> Tensor:
     """:func:`frechet_distance` of the normal distributions with the means and covariances of two sets of samples.
 
     With centred samples X the last term is that of the singular values of X1 X2^T, and where N1 N2 <= d^2 they are
-    computed from it, with a gradient that is exact for any rank. For more samples they are those of X1 C2^(1/2), X1
-    being the smaller set: one root. Above 3d samples each it takes the covariances of both.
+    computed from it, with a gradient that is exact for any rank. For more samples they are those of F1^T F2 with
+    factors F F^T of the covariances: for one that is far from singular Cholesky's, else the samples themselves for
+    the smaller set up to 3d, and otherwise the root.
 
     Args:
         x1: (*, N1, d), real floating point; its covariance is divided by N1 - 1, as in ``torch.cov``.
@@ -80,13 +86,16 @@ def frechet_distance_of_samples(x1: Tensor, x2: Tensor) -> Tensor:
     d = x1.shape[-1]
     few, many = sorted((x1, x2), key=lambda x: x.shape[-2])
     (mu1, X1), (mu2, X2) = (_scaled_deviations(x.double()) for x in (few, many))
-    if few.shape[-2] > 3 * d:
-        distance = frechet_distance(mu1, X1.mT @ X1, mu2, X2.mT @ X2)
+    n1, n2 = few.shape[-2], many.shape[-2]
+    spread = X1.square().sum((-2, -1)) + X2.square().sum((-2, -1))
+    if n1 * n2 <= d**2:
+        K = X1 @ X2.mT
+    elif n1 > 3 * d:
+        K = _factor(X1.mT @ X1).mT @ _factor(X2.mT @ X2)
     else:
-        spread = X1.square().sum((-2, -1)) + X2.square().sum((-2, -1))
-        K = X1 @ (X2.mT if few.shape[-2] * many.shape[-2] <= d**2 else _root(X2.mT @ X2))
-        distance = _distance((mu1 - mu2).square().sum(-1) + spread, K)
-    return distance.to(_result_dtype(x1, x2))
+        triangle = _cholesky(X1.mT @ X1) if n1 > d else None
+        K = (X1 if triangle is None else triangle.mT) @ _factor(X2.mT @ X2)
+    return _distance((mu1 - mu2).square().sum(-1) + spread, K).to(_result_dtype(x1, x2))
 
 
 def _distance(positive: Tensor, K: Tensor) -> Tensor:
@@ -118,6 +127,22 @@ def _require(given: dict[str, Tensor]) -> None:
 def _require_real(name: str, tensor: Tensor) -> None:
     if not tensor.is_floating_point():
         raise TypeError(f"{name} must be real floating point, got {tensor.dtype}")
+
+
+def _factor(cov: Tensor) -> Tensor:
+    """F (*, d, d) in float64 with F F^T the covariance. The trace norm of F1^T F2 is the same for all factors."""
+    triangle = _cholesky(cov)
+    return _root(cov) if triangle is None else triangle
+
+
+def _cholesky(cov: Tensor) -> Tensor | None:
+    """Cholesky's factors in float64, unless one of them is nearly singular, or values cannot be read here."""
+    if not is_plain_eager(cov):
+        return None
+    triangle, info = torch.linalg.cholesky_ex(torch_ops.hermitian(cov.double()))
+    pivots = triangle.diagonal(dim1=-2, dim2=-1)
+    regular = (info == 0) & (pivots.amin(-1) > _REGULAR * pivots.amax(-1))
+    return triangle if regular.all() else None
 
 
 def _root(cov: Tensor) -> Tensor:

@@ -9,6 +9,8 @@ import torch
 
 import matroot
 from matroot._cli.main import _parser
+from matroot._cli.recipe_arguments import parse
+from matroot._cli.train_style import StyleOptions
 from matroot._timer import Samples, Timings
 from matroot.bench import compare, entries, runner, suites
 from matroot.bench.cases import Settings
@@ -16,6 +18,7 @@ from matroot.bench.format import read as checked
 from matroot.bench.suites import accuracy, forward
 from matroot.train.recipes import RECIPES
 from matroot.train.style.recipe import NAME as STYLE
+from matroot.train.style.recipe import STYLE_RECIPES, TITLE
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -112,6 +115,8 @@ def test_committed_commands_can_be_run(path):
     command = json.loads(path.read_text())["command"].split()
     if command[:2] == ["matroot", "compare"]:
         assert command[2] in (*RECIPES, STYLE)
+    elif command[:3] == ["matroot", "train", STYLE]:
+        assert parse("matroot train", command[2:], StyleOptions(), STYLE_RECIPES, {STYLE: TITLE}).recipe
     elif command[0] == "matroot":
         assert _parser().parse_args(command[1:]).suite == list(suites.NAMES)
     elif command[:2] == ["python", "-m"]:

@@ -5,8 +5,8 @@ With S near A^(1/2), Newton's step for S S = A is a Lyapunov equation, the one t
     S D + D S = A - S S,   S <- S + D.
 
 Only the residual needs float64, one product. A float32 solution of the equation reduces the error by as many digits as
-float32 has beyond the condition number. The inverse root follows by R <- R + R (I - S R), the gradient by X <- X + D
-with S D + D S = G - S X - X S.
+float32 has beyond the condition number. The inverse root follows by R <- R + R E + R E^2 with E = I - S R, the gradient
+by X <- X + D with S D + D S = G - S X - X S.
 """
 
 from functools import cache
@@ -24,14 +24,14 @@ from ._base import CompositeBackend
 
 _ROUNDS = 6
 """Of refinement at most; a matrix takes part in as many as reduce its residual."""
-_INVERSE_ROUNDS = 6
-"""Of R <- R + R (I - S R) at most: each squares a residual that begins below ``_NEAR``."""
+_SLOW = 1e-4
+"""Where a round leaves more of an error, the next one is made with the roots that it refined."""
+_INVERSE_ROUNDS = 4
+"""Of steps for the inverse root at most: each cubes a residual that begins below ``_NEAR``."""
 _NEAR = 0.5
 """||I - S R||_F above which float32 tells too little. Below one, and with R positive definite, S is so too."""
-_SQUARED = 1e-8
-"""A residual whose square is below rounding."""
-_ROUNDING = 8 * torch.finfo(torch.float64).eps
-"""A residual that rounding alone may leave, relative to a bound of the sums in it."""
+_CUBED = 3e-5
+"""A residual whose cube is below rounding: float32 leaves it at condition 500, where float64 rounds to 1e-13."""
 
 
 class Refined(CompositeBackend):
@@ -58,22 +58,25 @@ class Refined(CompositeBackend):
         inner = self.inner_for(narrow)
         S, R, exact = _refined_root(matrix, _Narrow(inner, *inner.roots(narrow, 0.0, method, "both").roots))
         R, near = _refined_inverse(S, R, output != "sqrt")
-        usable = (exact & near)[:, None, None]
+        usable = exact & near
+        S, R = S * root_scale, R / root_scale
+        if usable.all():
+            return Evaluation(select(output, S, R))
         # Deferred matrices take part in the backward pass, with gradients of zero: their roots must be finite.
         eye = torch_ops.identity(S)
-        S, R = torch.where(usable, S * root_scale, eye), torch.where(usable, R / root_scale, eye)
+        S, R = (torch.where(usable, T, eye) for T in (S, R))
         return Evaluation(select(output, S, R), deferred=~usable[:, 0, 0])
 
     def solve(self, saved: Tensors, cotangents: Cotangents, ridge: float, gradient: Gradient, output: Output) -> Tensor:
         # With c a power of two near the size of the root, A/c^2 has roots S/c and c R, which float32 can hold.
         c = torch.exp2(torch.round(torch.log2(_largest(saved[0]))))
-        S, R = saved[0] / c, c * saved[1]
-        GS, GR = (None if G is None else torch_ops.hermitian(G) for G in by_kind(cotangents, output))
-        G = torch.zeros_like(S) if GS is None else GS
+        S, R = saved[0] / c, _float32(saved[1], c)
+        GS, GR = by_kind(cotangents, output)
+        G = torch.zeros_like(S) if GS is None else torch_ops.hermitian(GS)
         if GR is not None:
-            G = G - torch_ops.hermitian(R @ GR @ R) / c / c
+            G = G - torch_ops.hermitian(saved[1] @ GR @ saved[1])
         narrow = S.float()
-        X = _refined_solution(S, G, _Narrow(self.inner_for(narrow), narrow, R.float()))
+        X = _refined_solution(S, G, _Narrow(self.inner_for(narrow), narrow, R))
         return torch_ops.add_ridge_term(X / c, ridge)
 
 
@@ -94,18 +97,17 @@ class _Narrow(NamedTuple):
     S: Tensor
     R: Tensor
 
-    def solve(self, right: Tensor) -> Tensor:
-        """X with S X + X S = right, in float64 to the digits of float32; zero where the right-hand side is."""
-        size = _largest(right)
-        unit = (right / torch.where(size > 0, size, 1)).float()
-        return size * self.backend.solve((self.S, self.R), (unit, None), 0.0, Smith(), "both").double()
+    def solve(self, right: Tensor, size: Tensor) -> Tensor:
+        """X in float32 with S X + X S = right/size, symmetric; zero where the size is."""
+        unit = _float32(right, torch.where(size > 0, 1 / size, 0))
+        return self.backend.solve((self.S, self.R), (unit, None), 0.0, Smith(), "both")
 
 
 def _scaled(A: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
     """The symmetric part with the ridge, largest entry near one, and the square root of what it was divided by."""
-    matrix = torch_ops.hermitian(A)
-    root_scale = torch_ops.root_of_scale(_largest(matrix))
-    matrix = matrix / (root_scale * root_scale)
+    root_scale = torch_ops.root_of_scale(_largest(A))
+    half = A * (0.5 / root_scale / root_scale)
+    matrix = half + half.mT
     if ridge:
         matrix = torch_ops.add_ridge_term(matrix, ridge) / (1 + ridge)
         root_scale = root_scale * (1 + ridge) ** 0.5
@@ -113,60 +115,81 @@ def _scaled(A: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
 
 
 def _refined_root(A: Tensor, narrow: _Narrow) -> tuple[Tensor, Tensor, Tensor]:
-    """Root and inverse root of A from float32 ones, the inverse not to the end; which roots are exact, (k,)."""
+    """Root and inverse root of A from float32 ones, the inverse not to the end; which roots are exact, (k, 1, 1)."""
     S, R = narrow.S.double(), narrow.R.double()
-    rounding = _ROUNDING * A.diagonal(dim1=-2, dim2=-1).amax(-1)[:, None, None]
+    rounding = _rounding(A.shape[-1]) * A.diagonal(dim1=-2, dim2=-1).amax(-1)[:, None, None]
     size = torch.full_like(rounding, torch.inf)
+    # What a round leaves of an error, at least: float32 loses the condition number, of which this is a lower bound.
+    condition = (_longest_row(narrow.S) * _longest_row(narrow.R)).square().double()
+    left = torch.finfo(torch.float32).eps * condition
     for remaining in reversed(range(_ROUNDS + 1)):
-        residual = torch.baddbmm(A, S, S, alpha=-1)
-        size, active = _progress(residual, rounding, size)
-        if not remaining or not active.any():
+        residual, before = torch.baddbmm(A, S, S, alpha=-1), size
+        size = _largest(residual)
+        active = (size > rounding) & (size < 0.5 * before)
+        slow = active & (before < torch.inf) & (torch.maximum(left, size / before) > _SLOW)
+        any_active, any_slow = torch.stack((active.any(), slow.any())).tolist()
+        if not remaining or not any_active:
             break
-        S = torch.where(active, torch_ops.hermitian(S + narrow.solve(residual)), S)
-        # What the inverse root lacks is what the next solution would lack.
-        R = torch.where(active, _inverse_step(S, R)[0], R)
-        narrow = _Narrow(narrow.backend, S.float(), R.float())
-    return S, R, (size <= 4 * rounding)[:, 0, 0]
+        if any_slow:
+            E, distance = _inverse_residual(S, R)
+            R = torch.where(slow & (distance < _NEAR), _inverse_step(R, E), R)
+            narrow = narrow._replace(S=torch.where(slow, S.float(), narrow.S), R=torch.where(slow, R.float(), narrow.R))
+        S = torch.addcmul(S, narrow.solve(residual, size), torch.where(active, size, 0))
+    return S, R, size <= 4 * rounding
 
 
 def _refined_solution(S: Tensor, G: Tensor, narrow: _Narrow) -> Tensor:
     """X with S X + X S = G."""
-    X = narrow.solve(G)
-    size = torch.full_like(S[:, :1, :1], torch.inf)
+    before = _largest(G)
+    X = before * narrow.solve(G, before)
+    # Of the sums in an entry of S X; those of S S are at most the largest diagonal entry of A.
+    rounding = _rounding(S.shape[-1]) * _longest_row(S) * _longest_row(X)
     for _ in range(_ROUNDS):
-        residual = G - 2 * torch_ops.hermitian(S @ X)
-        # Of the sums in an entry of S X; those of S S are at most the largest diagonal entry of A.
-        rounding = _ROUNDING * _longest_row(S) * _longest_row(X)
-        size, active = _progress(residual, rounding, size)
-        if not active.any():
+        half = torch.baddbmm(G, S, X, beta=0.5, alpha=-1)
+        residual = half + half.mT
+        size = _largest(residual)
+        active = (size > rounding) & (size < 0.5 * before)
+        X = torch.addcmul(X, narrow.solve(residual, size), torch.where(active, size, 0))
+        # Is another round needed, if it gains as many digits as the last one?
+        if not (active & (size * size > rounding * before)).any():
             break
-        X = torch.where(active, X + narrow.solve(residual), X)
-    return torch_ops.hermitian(X)
+        before = size
+    return X
 
 
 def _refined_inverse(S: Tensor, R: Tensor, wanted: bool) -> tuple[Tensor, Tensor]:
-    """The inverse of S from R near it, to the end if ``wanted``, and which were near enough, (k,)."""
-    near = active = torch.ones_like(S[:, :1, :1], dtype=torch.bool)
-    for _ in range(_INVERSE_ROUNDS if wanted else 1):
-        better, size = _inverse_step(S, R)
-        R = torch.where(active, better, R)
-        near, active = near & (size < _NEAR), active & (size > _SQUARED) & (size < _NEAR)
+    """The inverse of S from R near it, to the end if ``wanted``, and which were near enough, (k, 1, 1)."""
+    E, size = _inverse_residual(S, R)
+    near = active = size < _NEAR
+    for _ in range(_INVERSE_ROUNDS if wanted else 0):
+        R = torch.where(active, _inverse_step(R, E), R)
+        active = active & (size > _CUBED)
         if not active.any():
             break
-    return R, near[:, 0, 0]
+        E, size = _inverse_residual(S, R)
+        active = active & (size < _NEAR)
+    return R, near
 
 
-def _inverse_step(S: Tensor, R: Tensor) -> tuple[Tensor, Tensor]:
-    """R + R (I - S R) where R is near the inverse of S, else R; and the norm of I - S R, (k, 1, 1)."""
-    residual = torch.baddbmm(torch_ops.identity(S).expand_as(S), S, R, alpha=-1)
-    size = torch_ops.frobenius(residual)
-    return torch.where(size < _NEAR, torch_ops.hermitian(torch.baddbmm(R, R, residual)), R), size
+def _inverse_residual(S: Tensor, R: Tensor) -> tuple[Tensor, Tensor]:
+    """E = I - S R, and its norm (k, 1, 1)."""
+    E = torch.baddbmm(torch_ops.identity(S).expand_as(S), S, R, alpha=-1)
+    return E, torch_ops.frobenius(E)
 
 
-def _progress(residual: Tensor, rounding: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
-    """The largest entries of residuals, and where a round may reduce them: above rounding, and the last round did."""
-    size = _largest(residual)
-    return size, (size > rounding) & (size < 0.5 * before)
+def _inverse_step(R: Tensor, E: Tensor) -> Tensor:
+    """R + R E + R E^2, symmetric: what it lacks to the inverse is the cube of E."""
+    return torch_ops.hermitian(torch.baddbmm(R, torch.baddbmm(R, R, E), E))
+
+
+def _rounding(n: int) -> float:
+    """A residual that rounding alone may leave, relative to a bound of the sums of n terms in it."""
+    return max(8.0, 2 * n**0.5) * torch.finfo(torch.float64).eps
+
+
+def _float32(matrix: Tensor, factor: Tensor) -> Tensor:
+    """factor * matrix in float32, in one pass."""
+    return torch.mul(matrix, factor, out=torch.empty_like(matrix, dtype=torch.float32))
 
 
 def _longest_row(matrix: Tensor) -> Tensor:

@@ -14,6 +14,8 @@ from docutils.parsers.rst import Directive, directives
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
+_WIDTH_OF_A_PHONE = 480.0
+"""Figures that are not much wider shrink."""
 _log = logging.getLogger(__name__)
 
 
@@ -31,7 +33,8 @@ class Drawn(Directive):
             _log.warning("no figure %s; python docs/figures draws them", path.name, location=self.state.document)
             return []
         figure = nodes.figure(classes=["drawn"])
-        figure += nodes.raw("", inline_svg(path.read_text(), self.options["alt"], name), format="html")
+        drawing = inline_svg(path.read_text(), self.options["alt"], name)
+        figure += nodes.raw("", f'<div class="drawing">{drawing}</div>', format="html")
         if self.content:
             caption = nodes.caption()
             children, _ = self.state.inline_text(" ".join(self.content), self.lineno)
@@ -41,12 +44,14 @@ class Drawn(Directive):
 
 
 def inline_svg(source: str, alt: str, prefix: str) -> str:
-    """An SVG file as an element of a page, with unique names and a description."""
+    """An SVG file as an element of a page, with unique names, a description, and its width for the style sheet."""
     source = source[source.index("<svg") :]
+    width = re.search(r'\bwidth="([\d.]+)pt"', source)
+    size = f' style="--width: {width[1]}px"' if width and float(width[1]) > _WIDTH_OF_A_PHONE else ""
     source = re.sub(r"<metadata>.*?</metadata>\s*", "", source, flags=re.DOTALL)
     source = re.sub(r'\bid="', f'id="{prefix}-', source)
     source = re.sub(r'(href="#|url\(#)', rf"\1{prefix}-", source)
-    return re.sub(r"<svg\b", f'<svg role="img" aria-label="{escape(alt, quote=True)}"', source, count=1)
+    return re.sub(r"<svg\b", f'<svg role="img" aria-label="{escape(alt, quote=True)}"{size}', source, count=1)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

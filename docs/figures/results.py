@@ -27,7 +27,7 @@ def times():
         for name, measured in case["milliseconds"].items()
     }
     machine = cpu["surroundings"]
-    title = f"CPU, {machine['threads']} threads, torch {machine['torch'].partition('+')[0]}"
+    title = f"{machine['processor']}, {machine['threads']} threads, torch {machine['torch'].partition('+')[0]}"
     solvers = {"auto": ("matroot", ONE), "paper": ("the paper's MPA", TWO), "eigh": (_EIGH, SIX)}
     _bars(axes[0], title, solvers, on_cpu)
     machine = gpu["surroundings"]

@@ -1,4 +1,4 @@
-"""Covariance pooling on small images: textures that have the same mean and differ in how pixels go together."""
+"""Covariance pooling of textures: equal means, different covariances of pixels."""
 
 # --- data
 import torch
@@ -10,17 +10,19 @@ from matroot.nn import CovariancePool
 
 torch.manual_seed(0)
 CLASSES = 6
-filters = functional.normalize(torch.randn(CLASSES, 1, 5, 5).flatten(1), dim=1).view(CLASSES, 1, 5, 5)
+filters = functional.normalize(torch.randn(CLASSES, 25), dim=1).view(CLASSES, 1, 5, 5)
 
 
 def textures(count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """White noise seen through the filter of its class, (count, 1, 16, 16): every pixel is normal with variance one."""
+    """White noise through the filter of its class: every pixel has variance one."""
     labels = torch.arange(count) % CLASSES
-    noise = torch.randn(count, 1, 20, 20)
-    return functional.conv2d(noise.transpose(0, 1), filters[labels], groups=count).transpose(0, 1), labels
+    noise = torch.randn(1, count, 20, 20)
+    images = functional.conv2d(noise, filters[labels], groups=count)
+    return images.transpose(0, 1), labels  # (count, 1, 16, 16)
 
 
-train_set, test_set = textures(600), textures(600)
+images, labels = textures(600)
+test_images, test_labels = textures(600)
 
 
 # --- pools
@@ -47,19 +49,20 @@ def train(make, seed: int, epochs: int = 15) -> list[float]:
     errors = []
     for _ in range(epochs):
         model.train()
-        for rows in torch.randperm(len(train_set[1])).split(50):
+        for rows in torch.randperm(len(labels)).split(50):
             optimiser.zero_grad()
-            functional.cross_entropy(model(train_set[0][rows]), train_set[1][rows]).backward()
+            functional.cross_entropy(model(images[rows]), labels[rows]).backward()
             optimiser.step()
         schedule.step()
         model.eval()
         with torch.no_grad():
-            errors.append(100 * (model(test_set[0]).argmax(1) != test_set[1]).float().mean().item())
+            wrong = model(test_images).argmax(1) != test_labels
+        errors.append(100 * wrong.float().mean().item())
     return errors
 
 
 # --- compare
-curves = {name: [train(make, seed) for seed in range(2)] for name, make in POOLS.items()}
+curves = {name: [train(make, 0), train(make, 1)] for name, make in POOLS.items()}
 for name, runs in curves.items():
     print(f"{name}: " + ", ".join(f"{run[-1]:.1f} %" for run in runs))
 final = {name: max(run[-1] for run in runs) for name, runs in curves.items()}
@@ -67,8 +70,10 @@ assert final["root of the covariance"] < 0.5 * final["average"]
 
 # --- figure
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.2), width_ratios=[1, 3])
-tiles = functional.pad(train_set[0][: 2 * CLASSES, 0], (2, 2, 2, 2), value=torch.inf)  # infinite: left blank
-left.imshow(tiles.view(2, CLASSES, 20, 20).permute(1, 2, 0, 3).reshape(CLASSES * 20, 40), cmap="gray", vmin=-3, vmax=3)
+# Infinite: left blank.
+tiles = functional.pad(images[: 2 * CLASSES, 0], (2, 2, 2, 2), value=torch.inf)
+tiles = tiles.view(2, CLASSES, 20, 20).permute(1, 2, 0, 3).reshape(CLASSES * 20, 40)
+left.imshow(tiles, cmap="gray", vmin=-3, vmax=3)
 left.set(title="two of each class", xticks=[], yticks=[])
 left.spines[:].set_visible(False)
 for name, runs in curves.items():

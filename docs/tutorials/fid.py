@@ -8,12 +8,12 @@ from sklearn.datasets import load_digits
 from matroot.metrics import frechet_distance_of_samples
 
 torch.manual_seed(0)
-images = torch.from_numpy(load_digits().images).float().unsqueeze(1) / 16  # (1797, 1, 8, 8)
-images = images[torch.randperm(len(images))]
+images = torch.from_numpy(load_digits().images).float() / 16
+images = images[torch.randperm(len(images))].unsqueeze(1)  # (1797, 1, 8, 8)
 real, others = images[:900], images[900:]
 
 # --- features
-network = torch.nn.Sequential(  # stands for the Inception network: any fixed features will do for a comparison
+network = torch.nn.Sequential(  # in the place of the Inception network
     torch.nn.Conv2d(1, 16, 3, padding=1),
     torch.nn.ReLU(),
     torch.nn.Conv2d(16, 48, 3, stride=2),
@@ -30,7 +30,8 @@ print("digits and other digits:", frechet_distance_of_samples(f_real, f_others).
 # --- noise
 strengths = torch.linspace(0, 0.5, 11)
 noise = torch.randn_like(others)
-noisy = torch.stack([network(others + s * noise) for s in strengths])  # (11, 897, 48): eleven sets at once
+# Eleven sets at once, (11, 897, 48).
+noisy = torch.stack([network(others + s * noise) for s in strengths])
 distances = frechet_distance_of_samples(f_real, noisy)
 assert (distances[1:] > distances[:-1]).all()
 
@@ -49,7 +50,8 @@ assert path[-1] < 0.2 * path[0]
 # --- figure
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 2.8))
 left.plot(strengths, distances, "o-", markersize=4)
-left.set(title="distance from clean digits", xlabel="standard deviation of the noise", ylabel="Fréchet distance")
+left.set(title="distance from clean digits", ylabel="Fréchet distance")
+left.set(xlabel="standard deviation of the noise")
 right.semilogy(path)
 right.set(title="the distance as a loss", xlabel="steps of Adam")
 for ax in (left, right):

@@ -23,8 +23,8 @@ def correlation(data: torch.Tensor) -> float:
     return (C - C.diagonal().diag()).abs().mean().item() / C.diagonal().mean().item()
 
 
-print(f"training digits: {correlation(train):.4f} before, {correlation(whiten(train)):.4f} after")
-print(f"other digits:    {correlation(test):.4f} before, {correlation(Y):.4f} after")
+for name, before, after in (("train", train, whiten(train)), ("test", test, Y)):
+    print(f"{name}: {correlation(before):.4f} before, {correlation(after):.4f} after")
 assert correlation(whiten(train)) < 0.2 * correlation(train)
 assert torch.allclose(whiten.inverse_transform(Y), test, atol=1e-4)
 

@@ -38,7 +38,7 @@ def test_machine_and_date(suite):
         assert words in section
 
 
-def test_what_is_still_uneven():
+def test_jumps_between_sizes():
     ratios = {(case["n"], "log" in case["case"]): case["largest_ratio"] for case in measured("steps")["results"]}
     large = {key: round(ratio, 1) for key, ratio in ratios.items() if ratio > 2}
     assert large == {(64, False): 18.7, (64, True): 28.4, (128, True): 2.2}

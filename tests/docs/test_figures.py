@@ -1,5 +1,6 @@
 """Figures of the site: those of results show the committed numbers, all take the page's colours."""
 
+import importlib
 import json
 import re
 from pathlib import Path
@@ -63,6 +64,17 @@ def test_figures_are_drawn_again_when_their_inputs_change(figures, tmp_path, cap
     (tmp_path / "decision.digest").write_text("of other inputs")
     draw.draw_all(tmp_path, ["decision"])
     assert capsys.readouterr().out.startswith("decision")
+
+
+@pytest.mark.parametrize(("points", "scrolls"), [(590.4, True), (460.8, False)])
+def test_wide_figures_keep_their_width_on_a_phone(points, scrolls, monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(ROOT / "docs/_ext")
+    inline_svg = importlib.import_module("drawn").inline_svg
+    found = inline_svg(f'<?xml?><svg width="{points}pt"><g id="a"/></svg>', "A & B", "name")
+    assert found.startswith('<svg role="img" aria-label="A &amp; B"')
+    assert 'id="name-a"' in found
+    assert (f"--width: {points}px" in found) == scrolls
 
 
 def test_tutorials_and_pages_name_the_same_figures(figures):

@@ -1,6 +1,7 @@
 """The report of the committed results: every file is read, and the first screen says what they say."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,13 @@ def test_every_section_has_a_figure_of_every_file_and_every_file_a_finding(conte
         assert all(part.findings), part.suite
         drawn = {one.title.rpartition(": ")[2] for charts in part.figures for one in charts}
         assert drawn == {one.name for one in part.files}, part.suite
+
+
+def test_sentences_have_no_names_of_the_files(content):
+    """Not ``minimax+smith`` nor ``inverse=False``."""
+    for part in content.sections:
+        for finding in (one for findings in part.findings for one in findings):
+            assert not re.search(r"[a-z]\+[a-z]|\w=\w", finding.sentence), finding.sentence
 
 
 def test_names_of_figures_are_those_of_files(content):

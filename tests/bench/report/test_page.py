@@ -90,10 +90,10 @@ def test_every_finding_is_on_the_page_with_its_numbers(file, html):
 
 def test_the_scalar_figure_has_the_root_and_the_papers_approximants(html):
     values, errors = re.findall(r"<svg.*?</svg>", body_of(html, "scalar"), re.DOTALL)
-    for name in ("taylor degree=11", "pade degree=5", "newton-schulz iterations=5", "√(1-z)"):
+    for name in ("Taylor, degree 11", "Padé, degree 5", "Newton-Schulz, 5 iterations", "√(1-z)"):
         assert f">{name}</text>" in values
-    assert "pade degree=3" in errors
-    assert "pade degree=3" not in values
+    assert "Padé, degree 3" in errors
+    assert "Padé, degree 3" not in values
 
 
 def test_figures_have_text_and_content(html):

@@ -91,13 +91,13 @@ EXAMPLES = {
 FOUND = {
     **dict.fromkeys(("hard", "large", "float64", "singular"), FASTER),
     "first-use": "The first call of a process takes up to 4 s (1 x 64), 0.5 s with kernels on disk.",
-    "steps": "No time grows by more than 2 times when n grows by one (4 x 64, from n = 64 to 65).",
+    "steps": "The largest growth of a time from one n to the next is 2-fold (4 x 64, from n = 64 to 65).",
     "gpu": "(JAX), which has no root or gradient in it, takes between 4 (4 matrices 16 x 16)",
     "default": "eigh with the exact gradient takes between 8 (4 matrices 8 x 8) and 16 (4 matrices 16 x 16) times",
-    "precision": "a root in float32 is 1.0·10⁻⁶, with spectrum log of condition 10000; there eigh 3.0·10⁻⁶.",
-    "crossover": "minimax+smith is slower for 1 matrix 32 x 32.",
-    "crossover-complex": "minimax+smith in complex64 is slower for 1 matrix 32 x 32.",
-    "memory": "For 4 matrices 64 x 64 the default needs 2 MB beyond its results; eigh 6 MB.",
+    "precision": "float32 is 1.0·10⁻⁶, with spectrum log of condition 10000; there torch.linalg.eigh 3.0·10⁻⁶.",
+    "crossover": "matroot (smith) is slower for 1 matrix 32 x 32.",
+    "crossover-complex": "matroot (smith) in complex64 is slower for 1 matrix 32 x 32.",
+    "memory": "For 4 matrices 64 x 64 the default needs 2 MB beyond its results; torch.linalg.eigh 6 MB.",
     "layers": "whitened takes 3 ms, 1.5 times as long as plain (2 ms); inside a CUDA graph 1.2 ms and 1 ms.",
 }
 

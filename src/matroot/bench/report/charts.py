@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 420.0, 270.0
 """Of a chart of lines, without its legend."""
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 20.0, 10.0, 44.0
-LETTER, ROW, LEGEND_ROW = 7.0, 15.5, 17.0
-"""Letters are about so wide; rows of bars and of the legend so high."""
+LETTER, ROW, LEGEND_ROW, TICK = 7.0, 15.5, 17.0, 45.0
+"""Letters are about so wide; rows of bars and of the legend so high; labels of ticks need so much room."""
 MARKERS, DASHES = ("o", "s", "^", "D", "v"), ("-", (0, (6, 3)), (0, (2, 3)))
 MAX_LETTERS = 34
 GREY = -1
@@ -97,8 +97,9 @@ def line_chart(
     below = LEGEND_ROW * math.ceil(len(legend) / columns) + 4 if legend else 0.0
     left = LETTER * max(len(letters(row)) for row in rows) + 12 if rows else LEFT
     body = TOP + BOTTOM + (ROW + 4) * len(rows) if rows else HEIGHT
-    figure, axes = _axes(WIDTH, body + below, min(left, 0.6 * WIDTH), BOTTOM + below)
-    _ruler(axes, "x", x, ranges[0], most=5 if rows else 6)
+    left = min(left, 0.6 * WIDTH)
+    figure, axes = _axes(WIDTH, body + below, left, BOTTOM + below)
+    _ruler(axes, "x", x, ranges[0], most=min(6, int((WIDTH - left - RIGHT) // TICK)))
     if rows:
         _rows(axes, rows)
     else:

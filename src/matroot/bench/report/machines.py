@@ -53,8 +53,8 @@ class Machine:
         found = self.file.environment
         libraries = [f"{name} {found[name]}" for name in ("torch", "triton", "jax", "cupy") if found.get(name)]
         where = f"{found['cores']} cores, " if found.get("cores") and self.file.settings["device"] == "cpu" else ""
-        date = str(found["date"]).partition("T")[0]
-        return f"{where}{', '.join(libraries)}, {self.file.settings['dtype']}; matroot {found['matroot']}, {date}"
+        own = f"matroot {found['matroot']}, {self.file.date}"
+        return f"{where}{', '.join(libraries)}, {self.file.settings['dtype']}; {own}"
 
     @property
     def torch(self) -> str:

@@ -49,10 +49,7 @@ def _headline(content: Content) -> str:
     cards = "".join(
         _machine(machine, charts) for machine, charts in zip(content.machines, content.headlines, strict=True)
     )
-    return (
-        f'<section aria-label="Summary"><div class="cards wide-cards">{cards}</div>'
-        f'<p class="note">{LEGEND}</p></section>'
-    )
+    return f'<section aria-label="Summary"><div class="wide-cards">{cards}</div><p class="note">{LEGEND}</p></section>'
 
 
 def _machine(machine: Machine, charts: Sequence[Drawing]) -> str:
@@ -60,7 +57,7 @@ def _machine(machine: Machine, charts: Sequence[Drawing]) -> str:
     return (
         f'<div class="card"><h2>{escape(machine.name)}</h2><p class="note">{escape(machine.versions)}</p>'
         f"{_warning([machine.file])}"
-        f'<div class="pair">{"".join(map(_figure, charts))}</div><ul class="leads">{items}</ul></div>'
+        f'<div class="pair">{"".join(map(_figure, charts))}<ul class="leads">{items}</ul></div></div>'
     )
 
 
@@ -116,7 +113,8 @@ def _card(one: Results, findings: Sequence[Finding], table: str) -> str:
     body = f"<ul>{''.join(items[:MAX_SHOWN])}</ul>" if items else "<p>Too few numbers for a statement.</p>"
     if more := items[MAX_SHOWN:]:
         body += f"<details><summary>{len(more)} more</summary><ul>{''.join(more)}</ul></details>"
-    return f'<div class="card"><h3>{escape(one.name)}</h3>{_warning([one])}{body}</div>'
+    measured = escape(f"torch {one.environment['torch']}, {one.date}")
+    return f'<div class="card"><h3>{escape(one.name)}</h3><p class="note">{measured}</p>{_warning([one])}{body}</div>'
 
 
 def _figures(part: SuiteContent) -> str:

@@ -73,7 +73,7 @@ PROGRAM_SECTIONS = {
     ),
     "steps": Section(
         "When n grows by one",
-        "Root and gradient at sizes where something changes inside.",
+        "Root and gradient at neighbouring sizes, on both sides of those where other kernels take over.",
         figures=(Figure("Time of a step", MS, NO_AXIS, in_rows(_title, _value("milliseconds")), _title),),
     ),
     "precision": Section(
@@ -98,8 +98,8 @@ PROGRAM_SECTIONS = {
         ),
     ),
     "default": Section(
-        "The default's own benchmark",
-        "The same shapes as under Speed, measured by another program; further left is faster.",
+        "Speed of the default, measured again",
+        "The same shapes as under Speed of the default, by python -m matroot.bench.solver; further left is faster.",
         figures=(Figure("Time against shape", MS, NO_AXIS, in_rows(shape_row), shape_row),),
     ),
     "crossover": Section(

@@ -34,6 +34,11 @@ class Results:
         on_gpu = not str(self.settings["device"]).startswith("cpu")
         return str((on_gpu and self.environment.get("device")) or self.environment["processor"])
 
+    @property
+    def date(self) -> str:
+        """The day."""
+        return str(self.environment["date"]).partition("T")[0]
+
 
 def read(path: Path) -> Results:
     """A checked result file, of ``matroot bench`` or of a program beside it; raises ``ResultError``."""

@@ -17,8 +17,8 @@ BENCH_SECTIONS = {
     "accuracy": Section(
         "Accuracy",
         "Largest error of each solver on matrices of known spectrum, against an eigendecomposition in float64."
-        " minimax+smith is what the default runs as compiled code and on a GPU; SciPy has a value only. Singular"
-        " matrices have no condition number and are not drawn.",
+        " matroot (smith) is what the default runs in compiled code and on a GPU, matroot (krylov) what it runs in"
+        " ordinary operations; SciPy has no gradient. Singular matrices have no condition number and are not drawn.",
         "SVD is accurate by default. MPA-Lya is always closer than Newton-Schulz; on very ill-conditioned matrices its"
         " linear system may round so that Newton-Schulz is slightly ahead.",
         figures=tuple(

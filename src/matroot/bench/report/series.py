@@ -52,6 +52,12 @@ LABELS = {
     "minimax+krylov": "matroot (krylov)",
     "minimax": "matroot",
     "in a CUDA graph": "matroot, CUDA graph",
+    "pade": "Padé",
+    "taylor": "Taylor",
+    "newton-schulz": "Newton-Schulz",
+    "newton-schulz unrolled": "unrolled Newton-Schulz",
+    "ns converged": "converged NS",
+    "lyapunov": "Lyapunov",
     "eigh": "torch eigh",
     "jax eigh": "JAX eigh, forward",
     "cupy eigh": "CuPy eigh, forward",
@@ -64,6 +70,17 @@ LABELS = {
     "scipy": "SciPy, forward",
 } | STANDS_BACK
 """What contestants are called in legends."""
+
+
+def label(contestant: str) -> str:
+    return LABELS.get(contestant, contestant)
+
+
+def label_with_order(case: Case) -> str:
+    """``Taylor, degree 11``."""
+    degree, iterations = (case.parameters.get(key) for key in ("degree", "iterations"))
+    order = [f"degree {degree}"] * (degree is not None) + [f"{iterations} iterations"] * (iterations is not None)
+    return ", ".join([label(case.contestant), *order])
 
 
 def _style(contestant: str, index: int) -> int:
@@ -105,9 +122,7 @@ def by_contestant(
         if largest:
             points = {name: _largest_at_each_x(ps) for name, ps in points.items()}
         return [
-            Series(
-                name, sorted(ps) if ordered else ps, _style(name, index), joined=joined, label=LABELS.get(name, name)
-            )
+            Series(name, sorted(ps) if ordered else ps, _style(name, index), joined=joined, label=label(name))
             for index, (name, ps) in enumerate(points.items())
         ]
 
@@ -128,7 +143,7 @@ def curves(keep: Callable[[Case], bool] = every_case) -> MakeSeries:
             repeat = repeats[case.contestant] = repeats.get(case.contestant, -1) + 1
             points = case.curve()
             style = _style(case.contestant, len(repeats)) + COLOURS * repeat
-            series.append(Series(case.case, points, style, marked=len(points) <= MAX_MARKED))
+            series.append(Series(label_with_order(case), points, style, marked=len(points) <= MAX_MARKED))
         return series
 
     return make
@@ -139,7 +154,7 @@ def approximants(cases: Sequence[Case]) -> list[Series]:
     settings = {"taylor": {"degree": 11}, "pade": {"degree": 5}, "newton-schulz": {"iterations": 5}}
     found = [case for name, order in settings.items() if (case := find(cases, name, **order))]
     series = [
-        Series(case.case, points, STYLES[case.contestant], marked=False)
+        Series(label_with_order(case), points, STYLES[case.contestant], marked=False)
         for case in found
         if (points := _value_points(case))
     ]
@@ -173,7 +188,7 @@ def in_rows(row: Callable[[Case], str], marks: Marks = time_of_contestant) -> Ma
                 if _is_number(value):
                     points.setdefault(name, []).append((value, places[row(case)]))  # type: ignore[arg-type]
         return [
-            Series(name, ps, _style(name, index), joined=False, label=LABELS.get(name, name))
+            Series(name, ps, _style(name, index), joined=False, label=label(name))
             for index, (name, ps) in enumerate(points.items())
         ]
 

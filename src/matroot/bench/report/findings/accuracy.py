@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from ...formatting import duration, number, ratio
 from ..case import Case, find
 from ..results import SINGULAR, Results
+from ..series import label_with_order
 from .finding import Finding, error_of, flatten, pairs_with_root_errors, time_of, timed, with_inverse
-from .sentences import EQUAL_WITHIN, listing, where
+from .sentences import EQUAL_WITHIN, listing, name, where
 
 PAPER_RESIDUALS = {5: 0.3541, 6: 0.0410, 7: 7e-4, 8: 3e-7}
 """Iterations of the Lyapunov solver -> ||B - I||, in the paper."""
@@ -26,8 +27,8 @@ def scalar(results: Results) -> list[Finding]:
     ranked.sort(key=lambda pair: pair[0])
     (least, best), (greatest, worst) = ranked[0], ranked[-1]
     text = (
-        f"The largest error is least for {best.case} ({number(least)})"
-        f" and greatest for {worst.case} ({number(greatest)})."
+        f"The largest error is least for {label_with_order(best)} ({number(least)})"
+        f" and greatest for {label_with_order(worst)} ({number(greatest)})."
     )
     return [Finding(text, (best, worst)), *_closest_approximant([case for _, case in ranked])]
 
@@ -56,7 +57,8 @@ def _settings_of_the_paper(cases: list[Case], common: set[float]) -> list[Findin
     pade, *others = curves
     closest = [z for z in common if pade[z] < min(curve[z] for curve in others)]
     last = max(common)
-    errors = listing(f"{number(curve[last])} ({case.case})" for case, curve in zip(compared, curves, strict=True))
+    pairs = zip(compared, curves, strict=True)
+    errors = listing(f"{number(curve[last])} ({label_with_order(case)})" for case, curve in pairs)
     text = (
         f"Of the paper's own settings Padé [5,5] is the closest at {len(closest)} of {len(common)};"
         f" the errors at z = {number(last)} are {errors}."
@@ -72,7 +74,7 @@ def forward(results: Results) -> list[Finding]:
         found += _pade_against_newton_schulz(cases, subject, ("whitening", "mae") if inverse else ("mae",))
         if len(cases) > 1:
             fastest = min(cases, key=time_of)
-            text = f"{subject}: the fastest is {fastest.case} with {duration(time_of(fastest))}."
+            text = f"{subject}: the fastest is {label_with_order(fastest)}, with {duration(time_of(fastest))}."
             found.append(Finding(text, (fastest,)))
     return found
 
@@ -107,7 +109,7 @@ def residuals(results: Results) -> list[Finding]:
 def _least_residual(case: Case, curve: list[tuple[float, float]]) -> Iterator[Finding]:
     steps, least = min(curve, key=lambda point: (point[1], point[0]))
     last = curve[-1][1]
-    text = f"{case.case}: the residual falls to {number(least)} after {steps:g} steps"
+    text = f"{label_with_order(case)}: the residual falls to {number(least)} after {steps:g} steps"
     yield Finding(f"{text} and ends at {number(last)}." if last > 2 * least else f"{text}.", (case,))
 
 
@@ -176,9 +178,9 @@ def _largest_errors(cases: list[Case], kind: str, subject: str) -> list[Finding]
     if not largest:
         return []
     largest.sort(key=lambda case: error_of(case, kind))
-    text = f"{subject}: {listing(f'{case.contestant} {number(error_of(case, kind))}' for case in largest)}"
+    text = f"{subject}: {listing(f'{name(case.contestant)} {number(error_of(case, kind))}' for case in largest)}"
     if not_finite:
-        text += f"; not always a number: {listing(case.contestant for case in not_finite)}"
+        text += f"; not always a number: {listing(name(case.contestant) for case in not_finite)}"
     return [Finding(f"{text}.", (*largest, *not_finite))]
 
 

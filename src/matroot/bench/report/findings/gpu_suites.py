@@ -6,7 +6,7 @@ from ...formatting import number, ratio
 from ..case import find
 from ..results import Results
 from .finding import Finding, error_of, problem, time_of, timed
-from .sentences import listing
+from .sentences import listing, name
 from .speedups import range_of_speedups
 
 FORWARD = "matroot forward"
@@ -19,22 +19,22 @@ def compared(results: Results, *, suite: str) -> list[Finding]:
     fastest = []
     # A metric has a distance in the place of a root.
     for own in (case for case in timed(cases) if case.contestant == FORWARD and "distance" not in case.errors):
-        others = [case for name in DECOMPOSITIONS if (case := find(cases, name, **problem(own))) and case.time]
+        others = [case for one in DECOMPOSITIONS if (case := find(cases, one, **problem(own))) and case.time]
         if others:
             fastest.append((own, min(others, key=time_of)))
-    name = "the fastest decomposition alone (torch, JAX or CuPy)"
-    return range_of_speedups(fastest, name, "the root of matroot") + _largest_errors(results, suite)
+    decomposition = "the fastest decomposition alone (torch, JAX or CuPy)"
+    return range_of_speedups(fastest, decomposition, "the root of matroot") + _largest_errors(results, suite)
 
 
 def _largest_errors(results: Results, suite: str) -> list[Finding]:
     measured = [case for case in results.suite(suite) if case.errors.get("root") is not None]
     worst = [
-        max((case for case in measured if case.contestant == name), key=lambda case: error_of(case, "root"))
-        for name in dict.fromkeys(case.contestant for case in measured)
+        max((case for case in measured if case.contestant == contestant), key=lambda case: error_of(case, "root"))
+        for contestant in dict.fromkeys(case.contestant for case in measured)
     ]
     if not worst:
         return []
-    texts = (f"{case.contestant} {number(error_of(case, 'root'))}" for case in worst)
+    texts = (f"{name(case.contestant)} {number(error_of(case, 'root'))}" for case in worst)
     return [Finding(f"Largest error of a root: {listing(texts)}.", tuple(worst))]
 
 
@@ -63,5 +63,5 @@ def steps(results: Results) -> list[Finding]:
     before, after = max(neighbours, key=lambda pair: pair[1].values["milliseconds"] / pair[0].values["milliseconds"])
     growth = ratio(after.values["milliseconds"] / before.values["milliseconds"])
     sizes = f"from n = {before.parameters['n']} to {after.parameters['n']}"
-    text = f"No time grows by more than {growth} times when n grows by one ({after.parameters['case']}, {sizes})."
-    return [Finding(text, (before, after))]
+    text = f"The largest growth of a time from one n to the next is {growth}-fold"
+    return [Finding(f"{text} ({after.parameters['case']}, {sizes}).", (before, after))]

@@ -6,7 +6,7 @@ from ...formatting import duration, number, ratio
 from ..case import Case, find
 from ..results import SINGULAR, Results
 from .finding import Finding, error_of, pairs, problem, time_of, timed
-from .sentences import BATCHED, batched_decomposition, compare_times, listing
+from .sentences import BATCHED, batched_decomposition, compare_times, listing, name
 from .speedups import range_of_speedups, shape_text
 
 DEFAULTS = ("minimax+smith", "minimax+krylov")
@@ -18,7 +18,7 @@ def gpu(results: Results) -> list[Finding]:
     cases = results.suite("gpu")
     compared = []
     for auto in (case for case in timed(cases) if case.contestant == "auto"):
-        others = [case for name in BATCHED if (case := find(cases, name, **problem(auto))) and case.time]
+        others = [case for one in BATCHED if (case := find(cases, one, **problem(auto))) and case.time]
         if others:
             compared.append((auto, min(others, key=time_of)))
     return [
@@ -63,7 +63,8 @@ def precision(results: Results) -> list[Finding]:
             if measured:
                 worst = max(measured, key=lambda case: error_of(case, kind))
                 same = [case for case in own if problem(case) == problem(worst) and case.errors.get(kind) is not None]
-                others = [f"{case.contestant} {number(error_of(case, kind))}" for case in same if case is not worst]
+                rest = (case for case in same if case is not worst)
+                others = [f"{name(case.contestant)} {number(error_of(case, kind))}" for case in rest]
                 subject = f"The largest error of {'an' if kind == 'inverse' else 'a'} {what} in {dtype} is"
                 text = f"{subject} {number(error_of(worst, kind))}, with {_kind(worst)}"
                 text += f"; there {listing(others)}" if others else ""
@@ -78,7 +79,7 @@ def _kind(case: Case) -> str:
 
 def crossover(results: Results) -> list[Finding]:
     """Where products are faster than a decomposition."""
-    return _speedups_over_eigh(timed(results.suite("crossover")), DEFAULTS[0])
+    return _speedups_over_eigh(timed(results.suite("crossover")), name(DEFAULTS[0]))
 
 
 def crossover_complex(results: Results) -> list[Finding]:
@@ -87,7 +88,7 @@ def crossover_complex(results: Results) -> list[Finding]:
     found = []
     for dtype in dict.fromkeys(case.parameters.get("dtype") for case in cases):
         own = [case for case in cases if case.parameters.get("dtype") == dtype]
-        found += _speedups_over_eigh(own, f"{DEFAULTS[0]} in {dtype}")
+        found += _speedups_over_eigh(own, f"{name(DEFAULTS[0])} in {dtype}")
     return found
 
 
@@ -104,7 +105,7 @@ def memory(results: Results) -> list[Finding]:
         return []
     largest = max(own, key=lambda case: case.parameters["batch"] * case.parameters["n"] ** 2)
     others = [case for case in cases if problem(case) == problem(largest) and case is not largest]
-    listed = listing(f"{case.contestant} {number(case.values['megabytes'])} MB" for case in others)
+    listed = listing(f"{name(case.contestant)} {number(case.values['megabytes'])} MB" for case in others)
     text = f"For {shape_text(largest)} the default needs {number(largest.values['megabytes'])} MB beyond its results"
     return [Finding(f"{text}; {listed}." if others else f"{text}.", (largest, *others))]
 

@@ -4,19 +4,16 @@ from collections.abc import Iterable, Sequence
 
 from ...formatting import duration, ratio
 from ..case import Case
+from ..series import label
 
 NAMES = {
     "auto": "the default",
     "eigh": "torch.linalg.eigh",
     "paper": "the paper's method",
-    "mpa-lya": "MPA-Lya",
-    "mtp-lya": "MTP-Lya",
-    "ns": "Newton-Schulz",
     "svd": "the eigendecomposition",
-    "pade": "Padé",
-    "taylor": "Taylor",
-    "newton-schulz": "Newton-Schulz",
+    "scipy": "SciPy",
 }
+"""Where legends, which are shorter, say something else."""
 BATCHED = {"jax eigh": "JAX", "cupy eigh": "CuPy"}
 """Libraries whose decomposition of a batch was timed."""
 EQUAL_WITHIN = 1.05
@@ -25,7 +22,7 @@ EQUAL_WITHIN = 1.05
 
 def name(contestant: str) -> str:
     """What a contestant is called in a sentence."""
-    return NAMES.get(contestant, contestant)
+    return NAMES.get(contestant) or label(contestant)
 
 
 def listing(items: Iterable[object]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ...formatting import duration, number, ratio
 from ..case import Case, find
 from ..results import Results
+from ..series import label_with_order
 from .finding import (
     Finding,
     Pair,
@@ -67,8 +68,8 @@ def _least_gradient_error(cases: Sequence[Case]) -> list[Finding]:
     if not measured:
         return []
     best = min(measured, key=lambda case: error_of(case, "gradient"))
-    text = f"The most exact is {best.case}: error {number(error_of(best, 'gradient'))} in {duration(time_of(best))}."
-    return [Finding(text, (best,))]
+    error, time = number(error_of(best, "gradient")), duration(time_of(best))
+    return [Finding(f"The most exact is {label_with_order(best)}: error {error} in {time}.", (best,))]
 
 
 def scaling(results: Results, *, suite: str, parameter: str, quantity: str) -> list[Finding]:

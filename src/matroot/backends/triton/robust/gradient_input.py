@@ -42,7 +42,7 @@ def unit_of_X(size_exponent, p):
     return power_of_two(14 - size_exponent + floor_log2(p) + 2)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def norm_tile(S, R, GS, GR, slots, row, t, n, has_S, tile_rows, TILE: tl.constexpr):
     """The terms of the norms: tiles of S, of R, and of the cotangents that there are."""
     lower_tiles = tile_rows * (tile_rows + 1) // 2
@@ -76,7 +76,7 @@ def equation_scales(slots, row, has_S, has_R, tiles) -> tuple:
     return mu, result_unit, cotangent_unit, norm_exponent, state
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def precondition_tile(
     S, R, G, scratch, slots, row, t, n, mu, cotangent_unit, norm_exponent, side, TILE: tl.constexpr
 ):  # fmt: skip
@@ -97,7 +97,7 @@ def precondition_tile(
     store_tile(target, target, x, unit, i, j, True, False, side, TILE)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def result_tile(
     out, scratch, t, n, state, of_planes, ridge_term, of_result, unit, side, TILE: tl.constexpr
 ):  # fmt: skip

@@ -76,7 +76,7 @@ def _factor_buffer(doublings):
     return tl.where(doublings % 2 == 0, Q, V)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def gradient_tile(
     GS, scratch, slots, row, t, n, depth, has_S, phase, repetition, iterations,
     p, k0, k1, k2, error, mu, cotangent_unit, result_unit, norm_exponent, V_size, growth, size, unit_C,

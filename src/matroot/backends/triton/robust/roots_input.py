@@ -20,7 +20,7 @@ X = tl.constexpr(4)  # buffer
 UNIT_X = tl.constexpr(32768.0)  # of matrices with a Frobenius norm of one
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def measure_tile(source, slots, row, t, n, stride_row, stride_column, tile_rows, TILE: tl.constexpr):
     """Of a tile of the symmetric part: size, sum of squares, trace, and NaN unless all is finite."""
     i, j = tile_index(t, True, tile_rows)
@@ -55,7 +55,7 @@ def input_scale(slots, row, n, ridge, tiles) -> tuple:
     return exponent + lift, added - centre, mean, centre, state
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def scale_tile(
     source, scratch, t, n, stride_row, stride_column, exponent, added, side, TILE: tl.constexpr
 ):  # fmt: skip
@@ -74,7 +74,7 @@ def root_scale(exponent, theta, is_root):
     return sqrt_power_of_two(tl.where(is_root, exponent, -exponent)) * tl.where(is_root, root, 1 / root)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def finish_tile(S, R, t, n, state, shift, exponent, theta, tile_rows, TILE: tl.constexpr):
     """Zero for zero matrices, NaN for those without a root, and lambda/sqrt(lambda + shift) for shifted ones."""
     row, column = rows_and_columns(t // tile_rows, t % tile_rows, TILE)

@@ -71,7 +71,7 @@ def _correction(c, mean) -> tuple:
     return d1 - of_U * LINEAR, of_U, d4, mean * (d1 + mean * (d2 + mean * (d3 + mean * d4)))
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def roots_tile(
     S, R, scratch, slots, row, t, n, depth, phase, mirrors, pair, c, centre, theta, exponent,
     gain, mean, is_last, blown, shift, factor, zeta, side, TILE: tl.constexpr, DEPTH: tl.constexpr,

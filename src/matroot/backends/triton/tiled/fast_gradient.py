@@ -65,7 +65,7 @@ MAX_RATE = tl.constexpr(0.315)
 """Convergence rate up to which MAX_STEPS steps, twice, reach the tolerance."""
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def store_norms(
     R, GS, GR, sums, n,
     HAS_S: tl.constexpr, HAS_R: tl.constexpr, matrix, t, side, TILE: tl.constexpr,
@@ -83,7 +83,7 @@ def store_norms(
         store_tile_norm(sums + 4 * SLOTS, t, load_symmetric(GR + offset, i, j, n, n, 1, TILE), weight)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def precondition(
     S, R, GS, GR, scratch, sums, matrix_stats, deferred, n,
     HAS_S: tl.constexpr, HAS_R: tl.constexpr, matrix, t, side, TILE: tl.constexpr,
@@ -122,7 +122,7 @@ def precondition(
         defer(deferred, matrix, not ((mu > 0) & (mu < 1e36)))
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def sandwich_left(
     scratch, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
@@ -135,7 +135,7 @@ def sandwich_left(
     store_split(V + 4 * buffer_stride, x, i, j, side, TILE)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def sandwich_right(
     scratch, matrix_stats, GS, n, HAS_S: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
@@ -152,7 +152,7 @@ def sandwich_right(
     store_split_symmetric(V + buffer_stride, c, i, j, side, TILE)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def left_product_and_moments(
     scratch, sums, n, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
@@ -180,7 +180,7 @@ def left_product_and_moments(
         tl.store(slot + 3 * SLOTS, weight * total(x * x))
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def start_iteration(
     scratch, sums, matrix_stats, deferred, n, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
@@ -238,7 +238,7 @@ def _iterate(V, side, step, REFINING: tl.constexpr):
     return V + (4 if REFINING else 5) * matrix_elements(side) + step % 2 * side * side
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def chebyshev_step(
     scratch, sums, matrix_stats, out, n, ridge, spectral_bound, first_steps, step,
     REFINING: tl.constexpr, LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
@@ -262,7 +262,7 @@ def chebyshev_step(
         store_split_symmetric(target, x, i, j, side, TILE, HIGH_ONLY)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def start_refinement(
     scratch, spectral_bound, first_steps, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip

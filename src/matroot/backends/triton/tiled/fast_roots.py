@@ -88,7 +88,7 @@ def _inverse_buffer(step):
     return tl.where(step % 2 == 0, 3, 5)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def scale_input(
     A, scratch, matrix_stats, deferred, n, stride_batch, stride_row, stride_column, ridge,
     matrix, t, side, TILE: tl.constexpr,
@@ -112,7 +112,7 @@ def scale_input(
         defer(deferred, matrix, not usable)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def square_input(scratch, sums, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """X^2, and the terms of the moments of X."""
     buffer_stride = matrix_elements(side)
@@ -127,7 +127,7 @@ def square_input(scratch, sums, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.c
     store_split_symmetric(X + buffer_stride, square, i, j, side, TILE)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def first_step(
     scratch, sums, matrix_stats, deferred, table, n,
     matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
@@ -158,7 +158,7 @@ def first_step(
         defer(deferred, matrix, True)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def residual(
     scratch, sums, n, step, LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
@@ -180,7 +180,7 @@ def _linear_coefficient(c):
     return 0.5 * tl.load(c + 3) / tl.load(c + 4)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def residual_square(
     scratch, sums, table, n, last_step, step,
     LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
@@ -213,7 +213,7 @@ def needs_higher_powers(sums, n, matrix, side, TILE: tl.constexpr):
     return NEGLIGIBLE * n * n < fourth * fourth * fourth
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def complete_correction(
     scratch, table, n, last_step, step,
     LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
@@ -249,7 +249,7 @@ def _converged(sums, n, last_step, side, TILE: tl.constexpr):
     return (fourth < TAYLOR_THRESHOLD * TAYLOR_THRESHOLD) & (accurate | (last_step == 1))
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def apply_correction(
     scratch, sums, matrix_stats, deferred, S, R, n, last_step, step,
     LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,

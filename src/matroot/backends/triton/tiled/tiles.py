@@ -3,6 +3,9 @@
 Every sum over tiles is taken from the same slots in the same order by all programs of a matrix: they take the same
 decisions, and results do not depend on their number. Of results that are symmetric but for rounding, only the tiles on
 and below the diagonal are computed.
+
+What computes a tile of a phase is called, not inlined (``noinline``): compile time grows faster than the size of a
+function. Triton calls functions of numbers and pointers only, which therefore load and store their tiles themselves.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.

@@ -131,7 +131,7 @@ def sandwich_left(
     tile_rows = side // TILE
     V = scratch + matrix * (BUFFERS * buffer_stride)
     i, j = t // tile_rows, t % tile_rows
-    x = split_matmul(V + 3 * buffer_stride, V + buffer_stride, i, j, side, TILE, DEPTH)
+    x = split_matmul(V + 3 * buffer_stride, V + buffer_stride, i, j, side, side, TILE, DEPTH)
     store_split(V + 4 * buffer_stride, x, i, j, side, TILE)
 
 
@@ -145,7 +145,7 @@ def sandwich_right(
     stats = matrix_stats + GRADIENT_STATS * matrix
     unit, cotangent_unit = load_bypass_l1(stats + 1).to(tl.int32), load_bypass_l1(stats + 2).to(tl.int32)
     i, j = lower_tile_index(t)
-    c = split_matmul(V + 4 * buffer_stride, V + 3 * buffer_stride, i, j, side, TILE, DEPTH)
+    c = split_matmul(V + 4 * buffer_stride, V + 3 * buffer_stride, i, j, side, side, TILE, DEPTH)
     c *= -sandwich_factor(load_bypass_l1(stats), cotangent_unit - unit)
     if HAS_S:
         c += times_power_of_two(load_symmetric(GS + matrix * n * n, i, j, n, n, 1, TILE), -unit)
@@ -166,7 +166,7 @@ def left_product_and_moments(
     i, j = tl.where(is_product, t // tile_rows, i), tl.where(is_product, t % tile_rows, j)
     sums += matrix * (SUM_ROWS * SLOTS)
     if is_product:
-        x = split_matmul(V + 3 * buffer_stride, V + buffer_stride, i, j, side, TILE, DEPTH)
+        x = split_matmul(V + 3 * buffer_stride, V + buffer_stride, i, j, side, side, TILE, DEPTH)
         store_split(V + 4 * buffer_stride, x, i, j, side, TILE)
         if i == j:
             tl.store(sums + i, total(x * identity(i, j, n, TILE)))
@@ -196,7 +196,7 @@ def start_iteration(
     if rate < MAX_RATE:
         i, j = lower_tile_index(t)
         c = load_split(V + buffer_stride, i, j, side, TILE)
-        c += split_matmul(V + 4 * buffer_stride, V + 3 * buffer_stride, i, j, side, TILE, DEPTH)
+        c += split_matmul(V + 4 * buffer_stride, V + 3 * buffer_stride, i, j, side, side, TILE, DEPTH)
         store_split(V + buffer_stride, c, i, j, side, TILE)
         store_split_symmetric(_iterate(V, side, 0, False), c / centre, i, j, side, TILE, HIGH_ONLY)
         if t == 0:
@@ -233,29 +233,29 @@ def _chebyshev_quotient(rate, step):
 
 
 @triton.jit
-def _iterate(V, side, step, REFINING: tl.constexpr):
+def _iterate(V, side, step, refining):
     """Where X is stored after a step: it replaces that of two steps before."""
-    return V + (4 if REFINING else 5) * matrix_elements(side) + step % 2 * side * side
+    return V + tl.where(refining, 4, 5) * matrix_elements(side) + step % 2 * side * side
 
 
 @triton.jit(noinline=True)
 def chebyshev_step(
-    scratch, sums, matrix_stats, out, n, ridge, spectral_bound, first_steps, step,
-    REFINING: tl.constexpr, LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
+    scratch, sums, matrix_stats, out, n, ridge, spectral_bound, first_steps, step, refining, is_last,
+    matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """A step, counted from one; the last one of the refinement adds X after ``first_steps`` and stores the result."""
     _, width, rate = chebyshev_interval(spectral_bound)
     V = scratch + matrix * (BUFFERS * matrix_elements(side))
-    X, target = _iterate(V, side, step - 1, REFINING), _iterate(V, side, step, REFINING)
+    X, target = _iterate(V, side, step - 1, refining), _iterate(V, side, step, refining)
     i, j = lower_tile_index(t)
     quotient = _chebyshev_quotient(rate, step + 1)
     factor, momentum = 2 * quotient / width, quotient * _chebyshev_quotient(rate, step)
     x = -factor * fp16_anticommutator(V, X, i, j, side, TILE, DEPTH)
-    x += factor * load_high(V + (2 if REFINING else 1) * matrix_elements(side), i, j, side, TILE)
+    x += factor * load_high(V + tl.where(refining, 2, 1) * matrix_elements(side), i, j, side, TILE)
     x += (1 + momentum - 4 * factor) * load_high(X, i, j, side, TILE)
     # Before the first step X was zero, which is not stored.
     x -= tl.where(step == 1, 0.0, momentum) * load_high(tl.where(step == 1, X, target), i, j, side, TILE)
-    if LAST:
+    if is_last:
         x = load_high(_iterate(V, side, first_steps, False), i, j, side, TILE) + x * (1 / RESIDUAL_SCALE)
         _store_gradient(x, sums, matrix_stats, out, n, ridge, matrix, i, j, side, TILE)
     else:

@@ -52,9 +52,13 @@ def matmul(a, b, PRECISION: tl.constexpr):
 
 
 @triton.jit
-def total(x):
-    """The sum of all entries. Threads may differ by a rounding if x is a product; see ``sum_of_squares``."""
-    return tl.sum(tl.sum(x, 1), 0)
+def total(x, FIRST: tl.constexpr = 1):
+    """The sum of all entries. Threads may differ by a rounding if x is a product; see ``sum_of_squares``.
+
+    FIRST is the axis of the first sums: that of rows, which few threads share in the layout of products. Where tiles are
+    loaded a warp has a row, or several, and sums of columns take fewer exchanges.
+    """
+    return tl.sum(tl.sum(x, FIRST), 0)
 
 
 @triton.jit

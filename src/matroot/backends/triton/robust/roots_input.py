@@ -26,10 +26,10 @@ def measure_tile(source, slots, row, t, n, stride_row, stride_column, tile_rows,
     i, j = tile_index(t, True, tile_rows)
     x = load_symmetric(source, i, j, n, stride_row, stride_column, TILE)
     store_tile_norm(slots, t, row, x, tl.where(i == j, 1.0, 2.0))
-    size = tl.max(tl.max(tl.abs(x), 1), 0)
+    size = tl.max(tl.max(tl.abs(x), 0), 0)
     relative = tl.where(identity(i, j, n, TILE) > 0, times_power_of_two(x, -floor_log2(size)), 0.0)
-    tl.store(slots + 2 * row + t, total(relative))
-    tl.store(slots + 3 * row + t, total(x - x))
+    tl.store(slots + 2 * row + t, total(relative, 0))
+    tl.store(slots + 3 * row + t, total(x - x, 0))
 
 
 @triton.jit
@@ -80,12 +80,10 @@ def finish_tile(S, R, t, n, state, shift, exponent, theta, tile_rows, TILE: tl.c
     row, column = rows_and_columns(t // tile_rows, t % tile_rows, TILE)
     inside = (row < n) & (column < n)
     offset = row * n + column
-    if state == DONE:
-        ratio = root_scale(exponent, theta, True) / root_scale(exponent, theta, False)
-        s = tl.load(S + offset, inside, 0.0, cache_modifier=".cg")
-        r = tl.load(R + offset, inside, 0.0, cache_modifier=".cg")
-        tl.store(S + offset, s - shift * (r * ratio), inside)
-    else:
-        value = tl.where(state == ZERO, 0.0, float("nan")) + tl.zeros((TILE, TILE), tl.float32)
-        tl.store(S + offset, value, inside)
-        tl.store(R + offset, value, inside)
+    found = state == DONE
+    ratio = root_scale(exponent, theta, True) / root_scale(exponent, theta, False)
+    s = tl.load(S + offset, inside & found, 0.0, cache_modifier=".cg")
+    r = tl.load(R + offset, inside & found, 0.0, cache_modifier=".cg")
+    value = tl.where(state == ZERO, 0.0, float("nan"))
+    tl.store(S + offset, tl.where(found, s - shift * (r * ratio), value), inside)
+    tl.store(R + offset, value + tl.zeros((TILE, TILE), tl.float32), inside & (not found))

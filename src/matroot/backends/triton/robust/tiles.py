@@ -107,7 +107,7 @@ def _load_slots(slots, lane, count):
     return tl.load(slots + lane, lane < count, 0.0, cache_modifier=".cg")
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def sum_slots(slots, count):
     lane = tl.arange(0, BLOCK)
     found = tl.zeros((BLOCK,), tl.float32)
@@ -119,10 +119,10 @@ def sum_slots(slots, count):
 @triton.jit
 def store_tile_norm(slots, t, row, x, weight):
     """Two rows: the largest modulus of a tile, and its weighted sum of squares relative to that power of two."""
-    size = tl.max(tl.max(tl.abs(x), 1), 0)
+    size = tl.max(tl.max(tl.abs(x), 0), 0)
     x = times_power_of_two(x, -floor_log2(size))
     tl.store(slots + t, size)
-    tl.store(slots + row + t, weight * total(x * x))
+    tl.store(slots + row + t, weight * total(x * x, 0))
 
 
 @triton.jit
@@ -135,7 +135,7 @@ def largest_exponent(sizes, count):
     return tl.max(found, 0)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def relative_sum(sizes, terms, count, exponent, power):
     """The sum of terms that are relative to this power of their tile's 2^floor(log2(size)), relative to 2^exponent."""
     lane = tl.arange(0, BLOCK)
@@ -146,7 +146,7 @@ def relative_sum(sizes, terms, count, exponent, power):
     return tl.sum(found, 0)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def frobenius_norm(slots, row, count) -> tuple:
     """m and e such that the Frobenius norm is m 2^e, of what ``store_tile_norm`` stored: no square leaves the range."""
     exponent = largest_exponent(slots, count)

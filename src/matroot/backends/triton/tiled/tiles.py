@@ -131,10 +131,10 @@ def sum_slots(sums, count):
 @triton.jit
 def store_tile_norm(sums, t, x, weight):
     """Two rows: the largest modulus of a tile, and its weighted sum of squares relative to that power of two."""
-    size = tl.max(tl.max(tl.abs(x), 1), 0)
+    size = tl.max(tl.max(tl.abs(x), 0), 0)
     x = times_power_of_two(x, -floor_log2(size))
     tl.store(sums + t, size)
-    tl.store(sums + SLOTS + t, weight * total(x * x))
+    tl.store(sums + SLOTS + t, weight * total(x * x, 0))
 
 
 @triton.jit

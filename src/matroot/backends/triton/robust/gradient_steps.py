@@ -88,6 +88,7 @@ def gradient_tile(
     ``initial_inverse``. V has a norm below 2^V_size and the matrix between both factors mu R below 2^size, in unit_C;
     the sandwich multiplies that by less than 2^growth.
     """
+    tl.debug_barrier()
     tile_rows, lower_tiles = side // TILE, lower_tile_count(side, TILE)
     every = tile_rows * tile_rows
     is_left = (phase == SANDWICH_LEFT) | (phase == TERMS_LEFT) | (phase == DOUBLE_LEFT)
@@ -190,3 +191,4 @@ def gradient_tile(
         tl.store(slots + X_TRACES * row + i, total(out * eye))
     A = buffer(scratch, target, side)
     store_tile(A, A, out, unit, i, j, symmetric, False, side, TILE)
+    tl.debug_barrier()

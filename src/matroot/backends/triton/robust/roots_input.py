@@ -23,6 +23,7 @@ UNIT_X = tl.constexpr(32768.0)  # of matrices with a Frobenius norm of one
 @triton.jit(noinline=True)
 def measure_tile(source, slots, row, t, n, stride_row, stride_column, tile_rows, TILE: tl.constexpr):
     """Of a tile of the symmetric part: size, sum of squares, trace, and NaN unless all is finite."""
+    tl.debug_barrier()
     i, j = tile_index(t, True, tile_rows)
     x = load_symmetric(source, i, j, n, stride_row, stride_column, TILE)
     store_tile_norm(slots, t, row, x, tl.where(i == j, 1.0, 2.0))
@@ -30,6 +31,7 @@ def measure_tile(source, slots, row, t, n, stride_row, stride_column, tile_rows,
     relative = tl.where(identity(i, j, n, TILE) > 0, times_power_of_two(x, -floor_log2(size)), 0.0)
     tl.store(slots + 2 * row + t, total(relative, 0))
     tl.store(slots + 3 * row + t, total(x - x, 0))
+    tl.debug_barrier()
 
 
 @triton.jit
@@ -60,11 +62,13 @@ def scale_tile(
     source, scratch, t, n, stride_row, stride_column, exponent, added, side, TILE: tl.constexpr
 ):  # fmt: skip
     """A tile of the symmetric part in its scale."""
+    tl.debug_barrier()
     i, j = tile_index(t, True, side // TILE)
     x = load_symmetric(source, i, j, n, stride_row, stride_column, TILE)
     x = times_power_of_two(x, -exponent) + added * identity(i, j, n, TILE)
     target = buffer(scratch, X, side)
     store_tile(target, target, x, UNIT_X, i, j, True, False, side, TILE)
+    tl.debug_barrier()
 
 
 @triton.jit
@@ -77,6 +81,7 @@ def root_scale(exponent, theta, is_root):
 @triton.jit(noinline=True)
 def finish_tile(S, R, t, n, state, shift, exponent, theta, tile_rows, TILE: tl.constexpr):
     """Zero for zero matrices, NaN for those without a root, and lambda/sqrt(lambda + shift) for shifted ones."""
+    tl.debug_barrier()
     row, column = rows_and_columns(t // tile_rows, t % tile_rows, TILE)
     inside = (row < n) & (column < n)
     offset = row * n + column
@@ -87,3 +92,4 @@ def finish_tile(S, R, t, n, state, shift, exponent, theta, tile_rows, TILE: tl.c
     value = tl.where(state == ZERO, 0.0, float("nan"))
     tl.store(S + offset, tl.where(found, s - shift * (r * ratio), value), inside)
     tl.store(R + offset, value + tl.zeros((TILE, TILE), tl.float32), inside & (not found))
+    tl.debug_barrier()

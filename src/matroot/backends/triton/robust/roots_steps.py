@@ -83,6 +83,7 @@ def roots_tile(
     up, Y + shift Z and Z of the step before, in the other pair and with Z relative to ``zeta``, are stored times
     ``factor`` in place of Y and Z.
     """
+    tl.debug_barrier()
     tile_rows, lower_tiles = side // TILE, lower_tile_count(side, TILE)
     symmetric = (phase < RESIDUAL) | (phase == UPDATE) | mirrors
     is_Z = ((phase < RESIDUAL) | (phase == UPDATE)) & (t >= lower_tiles)
@@ -169,3 +170,4 @@ def roots_tile(
     else:
         A, mirror = buffer(scratch, target, side), buffer(scratch, transposed, side)
         store_tile(A, mirror, out, unit, i, j, symmetric, (phase == CORRECTION) & (not mirrors), side, TILE)
+    tl.debug_barrier()

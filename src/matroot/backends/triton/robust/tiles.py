@@ -109,11 +109,14 @@ def _load_slots(slots, lane, count):
 
 @triton.jit(noinline=True)
 def sum_slots(slots, count):
+    tl.debug_barrier()
     lane = tl.arange(0, BLOCK)
     found = tl.zeros((BLOCK,), tl.float32)
     for start in range(0, count, BLOCK):
         found += _load_slots(slots, start + lane, count)
-    return tl.sum(found, 0)
+    result = tl.sum(found, 0)
+    tl.debug_barrier()
+    return result
 
 
 @triton.jit
@@ -138,16 +141,22 @@ def largest_exponent(sizes, count):
 @triton.jit(noinline=True)
 def relative_sum(sizes, terms, count, exponent, power):
     """The sum of terms that are relative to this power of their tile's 2^floor(log2(size)), relative to 2^exponent."""
+    tl.debug_barrier()
     lane = tl.arange(0, BLOCK)
     found = tl.zeros((BLOCK,), tl.float32)
     for start in range(0, count, BLOCK):
         difference = floor_log2(_load_slots(sizes, start + lane, count)) - exponent
         found += _load_slots(terms, start + lane, count) * power_of_two(tl.maximum(power * difference, -126))
-    return tl.sum(found, 0)
+    result = tl.sum(found, 0)
+    tl.debug_barrier()
+    return result
 
 
 @triton.jit(noinline=True)
 def frobenius_norm(slots, row, count) -> tuple:
     """m and e such that the Frobenius norm is m 2^e, of what ``store_tile_norm`` stored: no square leaves the range."""
+    tl.debug_barrier()
     exponent = largest_exponent(slots, count)
-    return tl.sqrt(relative_sum(slots, slots + row, count, exponent, 2)), exponent
+    norm = tl.sqrt(relative_sum(slots, slots + row, count, exponent, 2))
+    tl.debug_barrier()
+    return norm, exponent

@@ -71,6 +71,7 @@ def store_norms(
     HAS_S: tl.constexpr, HAS_R: tl.constexpr, matrix, t, side, TILE: tl.constexpr,
 ):  # fmt: skip
     """The terms of the trace and the norm of R and of the norms of the cotangents."""
+    tl.debug_barrier()
     offset = matrix * n * n
     sums += matrix * (SUM_ROWS * SLOTS)
     i, j, weight = weighted_lower_tile(t)
@@ -81,6 +82,7 @@ def store_norms(
         store_tile_norm(sums + 2 * SLOTS, t, load_symmetric(GS + offset, i, j, n, n, 1, TILE), weight)
     if HAS_R:
         store_tile_norm(sums + 4 * SLOTS, t, load_symmetric(GR + offset, i, j, n, n, 1, TILE), weight)
+    tl.debug_barrier()
 
 
 @triton.jit(noinline=True)
@@ -94,6 +96,7 @@ def precondition(
     few large eigenvalues: the geometric mean of the mean and the root mean square of those of R comes nearer to it than
     means of S do. Where the sum of squares overflows or underflows the matrix is deferred.
     """
+    tl.debug_barrier()
     buffer_stride, lower_tiles = matrix_elements(side), lower_tile_count(side, TILE)
     offset = matrix * n * n
     sums += matrix * (SUM_ROWS * SLOTS)
@@ -120,19 +123,22 @@ def precondition(
         tl.store(stats + 1, unit.to(tl.float32))
         tl.store(stats + 2, cotangent_unit.to(tl.float32))
         defer(deferred, matrix, not ((mu > 0) & (mu < 1e36)))
+    tl.debug_barrier()
 
 
 @triton.jit(noinline=True)
-def sandwich_left(
-    scratch, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
-):  # fmt: skip
-    """(mu R) GR."""
+def left_product(scratch, sums, n, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """(mu R) GR, later (mu R) C and the terms of its trace."""
+    tl.debug_barrier()
     buffer_stride = matrix_elements(side)
     tile_rows = side // TILE
     V = scratch + matrix * (BUFFERS * buffer_stride)
     i, j = t // tile_rows, t % tile_rows
     x = split_matmul(V + 3 * buffer_stride, V + buffer_stride, i, j, side, side, TILE, DEPTH)
     store_split(V + 4 * buffer_stride, x, i, j, side, TILE)
+    if i == j:
+        tl.store(sums + matrix * (SUM_ROWS * SLOTS) + i, total(x * identity(i, j, n, TILE)))
+    tl.debug_barrier()
 
 
 @triton.jit(noinline=True)
@@ -140,6 +146,7 @@ def sandwich_right(
     scratch, matrix_stats, GS, n, HAS_S: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """C = GS - R GR R, given (mu R) GR."""
+    tl.debug_barrier()
     buffer_stride = matrix_elements(side)
     V = scratch + matrix * (BUFFERS * buffer_stride)
     stats = matrix_stats + GRADIENT_STATS * matrix
@@ -150,34 +157,23 @@ def sandwich_right(
     if HAS_S:
         c += times_power_of_two(load_symmetric(GS + matrix * n * n, i, j, n, n, 1, TILE), -unit)
     store_split_symmetric(V + buffer_stride, c, i, j, side, TILE)
+    tl.debug_barrier()
 
 
 @triton.jit(noinline=True)
-def left_product_and_moments(
-    scratch, sums, n, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
-):  # fmt: skip
-    """(mu R) C and the terms of its trace; the terms of the moments of V - 2 I, for which float16 will do."""
-    buffer_stride = matrix_elements(side)
-    tile_rows = side // TILE
-    all_tiles = tile_rows * tile_rows
-    V = scratch + matrix * (BUFFERS * buffer_stride)
-    is_product = t < all_tiles
-    i, j, weight = weighted_lower_tile(tl.maximum(t - all_tiles, 0))
-    i, j = tl.where(is_product, t // tile_rows, i), tl.where(is_product, t % tile_rows, j)
-    sums += matrix * (SUM_ROWS * SLOTS)
-    if is_product:
-        x = split_matmul(V + 3 * buffer_stride, V + buffer_stride, i, j, side, side, TILE, DEPTH)
-        store_split(V + 4 * buffer_stride, x, i, j, side, TILE)
-        if i == j:
-            tl.store(sums + i, total(x * identity(i, j, n, TILE)))
-    else:
-        v = load_split(V, i, j, side, TILE)
-        x = fp16_matmul(V, V, i, j, side, TILE, DEPTH)
-        slot = sums + 2 * SLOTS + t - all_tiles
-        tl.store(slot, total(v * identity(i, j, n, TILE)))
-        tl.store(slot + SLOTS, weight * total(v * v))
-        tl.store(slot + 2 * SLOTS, weight * total(v * x))
-        tl.store(slot + 3 * SLOTS, weight * total(x * x))
+def store_moments(scratch, sums, n, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """The terms of the moments of V - 2 I, for which float16 will do."""
+    tl.debug_barrier()
+    V = scratch + matrix * (BUFFERS * matrix_elements(side))
+    i, j, weight = weighted_lower_tile(t)
+    v = load_split(V, i, j, side, TILE)
+    x = fp16_matmul(V, V, i, j, side, TILE, DEPTH)
+    slot = sums + matrix * (SUM_ROWS * SLOTS) + 2 * SLOTS + t
+    tl.store(slot, total(v * identity(i, j, n, TILE)))
+    tl.store(slot + SLOTS, weight * total(v * v))
+    tl.store(slot + 2 * SLOTS, weight * total(v * x))
+    tl.store(slot + 3 * SLOTS, weight * total(x * x))
+    tl.debug_barrier()
 
 
 @triton.jit(noinline=True)
@@ -185,6 +181,7 @@ def start_iteration(
     scratch, sums, matrix_stats, deferred, n, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """C' and the first X, if the iteration converges fast enough."""
+    tl.debug_barrier()
     buffer_stride, lower_tiles = matrix_elements(side), lower_tile_count(side, TILE)
     V = scratch + matrix * (BUFFERS * buffer_stride)
     sums += matrix * (SUM_ROWS * SLOTS)
@@ -203,6 +200,7 @@ def start_iteration(
             tl.store(matrix_stats + GRADIENT_STATS * matrix + 3, spectral_bound)
     elif t == 0:
         defer(deferred, matrix, True)
+    tl.debug_barrier()
 
 
 @triton.jit
@@ -244,6 +242,7 @@ def chebyshev_step(
     matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """A step, counted from one; the last one of the refinement adds X after ``first_steps`` and stores the result."""
+    tl.debug_barrier()
     _, width, rate = chebyshev_interval(spectral_bound)
     V = scratch + matrix * (BUFFERS * matrix_elements(side))
     X, target = _iterate(V, side, step - 1, refining), _iterate(V, side, step, refining)
@@ -260,6 +259,7 @@ def chebyshev_step(
         _store_gradient(x, sums, matrix_stats, out, n, ridge, matrix, i, j, side, TILE)
     else:
         store_split_symmetric(target, x, i, j, side, TILE, HIGH_ONLY)
+    tl.debug_barrier()
 
 
 @triton.jit(noinline=True)
@@ -267,6 +267,7 @@ def start_refinement(
     scratch, spectral_bound, first_steps, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """The residual of X as the right-hand side of the refinement, and the first X of that."""
+    tl.debug_barrier()
     centre, _, _ = chebyshev_interval(spectral_bound)
     buffer_stride = matrix_elements(side)
     V = scratch + matrix * (BUFFERS * buffer_stride)
@@ -277,6 +278,7 @@ def start_refinement(
     c *= RESIDUAL_SCALE
     store_split(V + 2 * buffer_stride, c, i, j, side, TILE, HIGH_ONLY)
     store_split_symmetric(_iterate(V, side, 0, True), c / centre, i, j, side, TILE, HIGH_ONLY)
+    tl.debug_barrier()
 
 
 @triton.jit

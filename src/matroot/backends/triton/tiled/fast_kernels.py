@@ -14,13 +14,13 @@ import triton.language as tl
 from .fast_gradient import (
     GRADIENT_STATS,
     chebyshev_step,
-    left_product_and_moments,
+    left_product,
     precondition,
-    sandwich_left,
     sandwich_right,
     start_iteration,
     start_refinement,
     step_counts,
+    store_moments,
     store_norms,
 )
 from .fast_roots import (
@@ -44,9 +44,8 @@ LAST_POWERS = tl.constexpr(8)
 """Phases of the last step with products in float16."""
 MAX_MIDDLE_STEPS = tl.constexpr(2)
 GRADIENT_PHASES = tl.constexpr(8)
-"""After ``precondition``: sandwich_left and sandwich_right where an inverse root has a cotangent,
-left_product_and_moments, start_iteration, chebyshev_step, start_refinement, chebyshev_step, and the last
-chebyshev_step."""
+"""After ``precondition``: left_product and sandwich_right where an inverse root has a cotangent, left_product and
+store_moments, start_iteration, chebyshev_step, start_refinement, chebyshev_step, and the last chebyshev_step."""
 
 
 @triton.jit
@@ -208,12 +207,13 @@ def _gradient_phase(
     spectral_bound, first_steps, refinement_steps, repetition, HAS_S: tl.constexpr, HAS_R: tl.constexpr,
     matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    if HAS_R and phase == 0:
-        sandwich_left(scratch, matrix, t, side, TILE, DEPTH)
+    all_tiles = (side // TILE) * (side // TILE)
+    if phase == 2 and t >= all_tiles:
+        store_moments(scratch, sums, n, matrix, t - all_tiles, side, TILE, DEPTH)
+    elif phase == 0 or phase == 2:
+        left_product(scratch, sums, n, matrix, t, side, TILE, DEPTH)
     elif HAS_R and phase == 1:
         sandwich_right(scratch, matrix_stats, GS, n, HAS_S, matrix, t, side, TILE, DEPTH)
-    elif phase == 2:
-        left_product_and_moments(scratch, sums, n, matrix, t, side, TILE, DEPTH)
     elif phase == 3:
         start_iteration(scratch, sums, matrix_stats, deferred, n, matrix, t, side, TILE, DEPTH)
     elif phase == 5:
@@ -260,7 +260,7 @@ def fast_gradient_phase_kernel(
         if repetition < repetitions(PHASE, first_steps, refinement_steps):
             _gradient_phase(
                 PHASE, GS, out, scratch, sums, matrix_stats, deferred, n, ridge,
-                spectral_bound, first_steps, refinement_steps, repetition, HAS_S, PHASE < 2,
+                spectral_bound, first_steps, refinement_steps, repetition, HAS_S, True,
                 matrix, t, side, TILE, DEPTH,
             )  # fmt: skip
 

@@ -112,6 +112,7 @@ def scale_input(
     matrix, t, side, TILE: tl.constexpr,
 ):  # fmt: skip
     """X, with a mean eigenvalue of one to two before the ridge; the identity where the mean is out of range."""
+    tl.debug_barrier()
     source = A + matrix * stride_batch
     lane = tl.arange(0, MAX_SIZE).to(tl.int64)  # offsets may need 64 bits
     diagonal = tl.load(source + lane * stride_row + lane * stride_column, lane < n, 0.0).to(tl.float32)
@@ -128,6 +129,7 @@ def scale_input(
         tl.store(matrix_stats + ROOTS_STATS * matrix, exponent.to(tl.float32))
         tl.store(matrix_stats + ROOTS_STATS * matrix + 1, (1 + ridge) * mean)
         defer(deferred, matrix, not usable)
+    tl.debug_barrier()
 
 
 @triton.jit
@@ -177,6 +179,7 @@ def product_tile(
     All phases but two of the last step are here, since compiling a product takes long. Where Y is stored or its next
     value, so is Z, in tiles of their own. D Z is the transpose of the computed Z D.
     """
+    tl.debug_barrier()
     buffer_stride, lower_tiles = matrix_elements(side), lower_tile_count(side, TILE)
     A = scratch + matrix * (BUFFERS * buffer_stride)
     sums += matrix * (SUM_ROWS * SLOTS)
@@ -233,6 +236,7 @@ def product_tile(
             defer(deferred, matrix, True)
     else:
         store_split_symmetric(A + target * buffer_stride, out, i, j, side, TILE)
+    tl.debug_barrier()
 
 
 @triton.jit(noinline=True)
@@ -240,6 +244,7 @@ def last_square_tile(
     scratch, sums, table, n, last_step, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """E^2 in the last step, small enough for float16, and the correction up to that power."""
+    tl.debug_barrier()
     buffer_stride = matrix_elements(side)
     A = scratch + matrix * (BUFFERS * buffer_stride)
     c = _coefficients(table, last_step, last_step)
@@ -250,6 +255,7 @@ def last_square_tile(
     d = tl.load(c) * identity(i, j, n, TILE) + tl.load(c + 1) * e + tl.load(c + 2) * square
     store_split_symmetric(A + D * buffer_stride, d, i, j, side, TILE)
     store_split_symmetric(A + _root_buffer(last_step + 1) * buffer_stride, square, i, j, side, TILE, HIGH_ONLY)
+    tl.debug_barrier()
 
 
 @triton.jit
@@ -265,6 +271,7 @@ def needs_higher_powers(sums, n, matrix, side, TILE: tl.constexpr):
 @triton.jit(noinline=True)
 def last_powers_tile(scratch, table, last_step, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """The correction of the last step with the powers of E above its square, in float16."""
+    tl.debug_barrier()
     buffer_stride = matrix_elements(side)
     A = scratch + matrix * (BUFFERS * buffer_stride)
     square = A + _root_buffer(last_step + 1) * buffer_stride
@@ -275,3 +282,4 @@ def last_powers_tile(scratch, table, last_step, matrix, t, side, TILE: tl.conste
         right = tl.where(power == 3, A + E * buffer_stride, square)
         d += tl.load(c + power) * fp16_matmul(square, right, i, j, side, TILE, DEPTH)
     store_split_symmetric(A + D * buffer_stride, d, i, j, side, TILE)
+    tl.debug_barrier()

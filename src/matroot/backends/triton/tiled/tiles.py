@@ -6,6 +6,8 @@ and below the diagonal are computed.
 
 What computes a tile of a phase is called, not inlined (``noinline``): compile time grows faster than the size of a
 function. Triton calls functions of numbers and pointers only, which therefore load and store their tiles themselves.
+They begin and end with a barrier: caller and function use the same shared memory, and Triton waits within each of them
+only (https://github.com/triton-lang/triton/issues/11326).
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.

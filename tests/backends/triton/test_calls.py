@@ -14,7 +14,7 @@ from .unhashed import functions
 pytestmark = pytest.mark.skipif(knobs.runtime.interpret, reason="the interpreter compiles nothing")
 
 BARRIER = "tl.debug_barrier()"
-MAX_OPERATIONS = 700
+MAX_OPERATIONS = 1300
 """Of one function of a kernel. Compile time grows faster than that: a pass looks at what depends on each access of
 memory."""
 PRODUCTS = {
@@ -49,5 +49,8 @@ def test_kernels_of_all_phases_are_quick_to_compile(kernel, on, phase):
     """A product in a loop is most of what compiles: there are few of them, and no long functions."""
     ttir = compile_kernel(kernel, on, phase).asm["ttir"]
     assert ttir.count(" tt.dot ") == PRODUCTS[kernel.__name__]
-    found = [len(re.findall(r"^ +%\S+ = ", text, re.MULTILINE)) for text in ttir.split(" tt.func ")]
+    texts = ttir.split(" tt.func ")
+    found = [len(re.findall(r"^ +%\S+ = ", text, re.MULTILINE)) for text in texts]
     assert max(found) < MAX_OPERATIONS
+    # Where it calls a function with one, ptxas lets all products of tensor cores wait for one another.
+    assert not any(" tt.dot " in text for text in texts if text.startswith("private"))

@@ -76,7 +76,7 @@ def _factor_buffer(doublings):
     return tl.where(doublings % 2 == 0, Q, V)
 
 
-@triton.jit(noinline=True)
+@triton.jit
 def gradient_tile(
     GS, scratch, slots, row, t, n, depth, has_S, phase, repetition, iterations,
     p, k0, k1, k2, error, mu, cotangent_unit, result_unit, norm_exponent, V_size, growth, size, unit_C,
@@ -88,7 +88,6 @@ def gradient_tile(
     ``initial_inverse``. V has a norm below 2^V_size and the matrix between both factors mu R below 2^size, in unit_C;
     the sandwich multiplies that by less than 2^growth.
     """
-    tl.debug_barrier()
     tile_rows, lower_tiles = side // TILE, lower_tile_count(side, TILE)
     every = tile_rows * tile_rows
     is_left = (phase == SANDWICH_LEFT) | (phase == TERMS_LEFT) | (phase == DOUBLE_LEFT)
@@ -191,4 +190,3 @@ def gradient_tile(
         tl.store(slots + X_TRACES * row + i, total(out * eye))
     A = buffer(scratch, target, side)
     store_tile(A, A, out, unit, i, j, symmetric, False, side, TILE)
-    tl.debug_barrier()

@@ -71,7 +71,7 @@ def _correction(c, mean) -> tuple:
     return d1 - of_U * LINEAR, of_U, d4, mean * (d1 + mean * (d2 + mean * (d3 + mean * d4)))
 
 
-@triton.jit(noinline=True)
+@triton.jit
 def roots_tile(
     S, R, scratch, slots, row, t, n, depth, phase, mirrors, pair, c, centre, theta, exponent,
     gain, mean, is_last, blown, shift, factor, zeta, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
@@ -83,7 +83,6 @@ def roots_tile(
     up, Y + shift Z and Z of the step before, in the other pair and with Z relative to ``zeta``, are stored times
     ``factor`` in place of Y and Z.
     """
-    tl.debug_barrier()
     tile_rows, lower_tiles = side // TILE, lower_tile_count(side, TILE)
     symmetric = (phase < RESIDUAL) | (phase == UPDATE) | mirrors
     is_Z = ((phase < RESIDUAL) | (phase == UPDATE)) & (t >= lower_tiles)
@@ -170,4 +169,3 @@ def roots_tile(
     else:
         A, mirror = buffer(scratch, target, side), buffer(scratch, transposed, side)
         store_tile(A, mirror, out, unit, i, j, symmetric, (phase == CORRECTION) & (not mirrors), side, TILE)
-    tl.debug_barrier()

@@ -126,10 +126,9 @@ def precondition(
     tl.debug_barrier()
 
 
-@triton.jit(noinline=True)
+@triton.jit
 def left_product(scratch, sums, n, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """(mu R) GR, later (mu R) C and the terms of its trace."""
-    tl.debug_barrier()
     buffer_stride = matrix_elements(side)
     tile_rows = side // TILE
     V = scratch + matrix * (BUFFERS * buffer_stride)
@@ -138,15 +137,13 @@ def left_product(scratch, sums, n, matrix, t, side, TILE: tl.constexpr, DEPTH: t
     store_split(V + 4 * buffer_stride, x, i, j, side, TILE)
     if i == j:
         tl.store(sums + matrix * (SUM_ROWS * SLOTS) + i, total(x * identity(i, j, n, TILE)))
-    tl.debug_barrier()
 
 
-@triton.jit(noinline=True)
+@triton.jit
 def sandwich_right(
     scratch, matrix_stats, GS, n, HAS_S: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """C = GS - R GR R, given (mu R) GR."""
-    tl.debug_barrier()
     buffer_stride = matrix_elements(side)
     V = scratch + matrix * (BUFFERS * buffer_stride)
     stats = matrix_stats + GRADIENT_STATS * matrix
@@ -157,13 +154,11 @@ def sandwich_right(
     if HAS_S:
         c += times_power_of_two(load_symmetric(GS + matrix * n * n, i, j, n, n, 1, TILE), -unit)
     store_split_symmetric(V + buffer_stride, c, i, j, side, TILE)
-    tl.debug_barrier()
 
 
-@triton.jit(noinline=True)
+@triton.jit
 def store_moments(scratch, sums, n, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """The terms of the moments of V - 2 I, for which float16 will do."""
-    tl.debug_barrier()
     V = scratch + matrix * (BUFFERS * matrix_elements(side))
     i, j, weight = weighted_lower_tile(t)
     v = load_split(V, i, j, side, TILE)
@@ -173,15 +168,13 @@ def store_moments(scratch, sums, n, matrix, t, side, TILE: tl.constexpr, DEPTH: 
     tl.store(slot + SLOTS, weight * total(v * v))
     tl.store(slot + 2 * SLOTS, weight * total(v * x))
     tl.store(slot + 3 * SLOTS, weight * total(x * x))
-    tl.debug_barrier()
 
 
-@triton.jit(noinline=True)
+@triton.jit
 def start_iteration(
     scratch, sums, matrix_stats, deferred, n, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """C' and the first X, if the iteration converges fast enough."""
-    tl.debug_barrier()
     buffer_stride, lower_tiles = matrix_elements(side), lower_tile_count(side, TILE)
     V = scratch + matrix * (BUFFERS * buffer_stride)
     sums += matrix * (SUM_ROWS * SLOTS)
@@ -200,7 +193,6 @@ def start_iteration(
             tl.store(matrix_stats + GRADIENT_STATS * matrix + 3, spectral_bound)
     elif t == 0:
         defer(deferred, matrix, True)
-    tl.debug_barrier()
 
 
 @triton.jit
@@ -236,13 +228,12 @@ def _iterate(V, side, step, refining):
     return V + tl.where(refining, 4, 5) * matrix_elements(side) + step % 2 * side * side
 
 
-@triton.jit(noinline=True)
+@triton.jit
 def chebyshev_step(
     scratch, sums, matrix_stats, out, n, ridge, spectral_bound, first_steps, step, refining, is_last,
     matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """A step, counted from one; the last one of the refinement adds X after ``first_steps`` and stores the result."""
-    tl.debug_barrier()
     _, width, rate = chebyshev_interval(spectral_bound)
     V = scratch + matrix * (BUFFERS * matrix_elements(side))
     X, target = _iterate(V, side, step - 1, refining), _iterate(V, side, step, refining)
@@ -259,15 +250,13 @@ def chebyshev_step(
         _store_gradient(x, sums, matrix_stats, out, n, ridge, matrix, i, j, side, TILE)
     else:
         store_split_symmetric(target, x, i, j, side, TILE, HIGH_ONLY)
-    tl.debug_barrier()
 
 
-@triton.jit(noinline=True)
+@triton.jit
 def start_refinement(
     scratch, spectral_bound, first_steps, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """The residual of X as the right-hand side of the refinement, and the first X of that."""
-    tl.debug_barrier()
     centre, _, _ = chebyshev_interval(spectral_bound)
     buffer_stride = matrix_elements(side)
     V = scratch + matrix * (BUFFERS * buffer_stride)
@@ -278,7 +267,6 @@ def start_refinement(
     c *= RESIDUAL_SCALE
     store_split(V + 2 * buffer_stride, c, i, j, side, TILE, HIGH_ONLY)
     store_split_symmetric(_iterate(V, side, 0, True), c / centre, i, j, side, TILE, HIGH_ONLY)
-    tl.debug_barrier()
 
 
 @triton.jit

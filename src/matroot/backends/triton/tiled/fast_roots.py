@@ -169,7 +169,7 @@ def _converged(sums, n, last_step, side, TILE: tl.constexpr):
     return (fourth < TAYLOR_THRESHOLD * TAYLOR_THRESHOLD) & (accurate | (last_step == 1))
 
 
-@triton.jit(noinline=True)
+@triton.jit
 def product_tile(
     S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, step, phase,
     matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
@@ -179,7 +179,6 @@ def product_tile(
     All phases but two of the last step are here, since compiling a product takes long. Where Y is stored or its next
     value, so is Z, in tiles of their own. D Z is the transpose of the computed Z D.
     """
-    tl.debug_barrier()
     buffer_stride, lower_tiles = matrix_elements(side), lower_tile_count(side, TILE)
     A = scratch + matrix * (BUFFERS * buffer_stride)
     sums += matrix * (SUM_ROWS * SLOTS)
@@ -236,15 +235,13 @@ def product_tile(
             defer(deferred, matrix, True)
     else:
         store_split_symmetric(A + target * buffer_stride, out, i, j, side, TILE)
-    tl.debug_barrier()
 
 
-@triton.jit(noinline=True)
+@triton.jit
 def last_square_tile(
     scratch, sums, table, n, last_step, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
 ):  # fmt: skip
     """E^2 in the last step, small enough for float16, and the correction up to that power."""
-    tl.debug_barrier()
     buffer_stride = matrix_elements(side)
     A = scratch + matrix * (BUFFERS * buffer_stride)
     c = _coefficients(table, last_step, last_step)
@@ -255,7 +252,6 @@ def last_square_tile(
     d = tl.load(c) * identity(i, j, n, TILE) + tl.load(c + 1) * e + tl.load(c + 2) * square
     store_split_symmetric(A + D * buffer_stride, d, i, j, side, TILE)
     store_split_symmetric(A + _root_buffer(last_step + 1) * buffer_stride, square, i, j, side, TILE, HIGH_ONLY)
-    tl.debug_barrier()
 
 
 @triton.jit
@@ -268,10 +264,9 @@ def needs_higher_powers(sums, n, matrix, side, TILE: tl.constexpr):
     return NEGLIGIBLE * n * n < fourth * fourth * fourth
 
 
-@triton.jit(noinline=True)
+@triton.jit
 def last_powers_tile(scratch, table, last_step, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
     """The correction of the last step with the powers of E above its square, in float16."""
-    tl.debug_barrier()
     buffer_stride = matrix_elements(side)
     A = scratch + matrix * (BUFFERS * buffer_stride)
     square = A + _root_buffer(last_step + 1) * buffer_stride
@@ -282,4 +277,3 @@ def last_powers_tile(scratch, table, last_step, matrix, t, side, TILE: tl.conste
         right = tl.where(power == 3, A + E * buffer_stride, square)
         d += tl.load(c + power) * fp16_matmul(square, right, i, j, side, TILE, DEPTH)
     store_split_symmetric(A + D * buffer_stride, d, i, j, side, TILE)
-    tl.debug_barrier()

@@ -55,8 +55,8 @@ def matmul(a, b, PRECISION: tl.constexpr):
 def total(x, FIRST: tl.constexpr = 1):
     """The sum of all entries. Threads may differ by a rounding if x is a product; see ``sum_of_squares``.
 
-    FIRST is the axis of the first sums: that of rows, which few threads share in the layout of products. Where tiles are
-    loaded a warp has a row, or several, and sums of columns take fewer exchanges.
+    FIRST is the axis of the first sums: that of rows, which few threads share in the layout of products. What was just
+    loaded has whole rows in a warp, and sums of columns take fewer exchanges.
     """
     return tl.sum(tl.sum(x, FIRST), 0)
 

@@ -71,7 +71,7 @@ def _should_run(MAY_DEFER: tl.constexpr, deferred, matrix):
 
 @triton.jit
 def roots_tiles(phase, lower_tiles):
-    """Tiles that a phase computes, given the number of those on and below the diagonal: of Y and Z, or of one matrix."""
+    """Tiles that a phase computes, of Y and Z or of one matrix, given the number of those on and below the diagonal."""
     tiles = lower_tiles
     if phase % 4 == 1:
         tiles = 2 * lower_tiles

@@ -4,11 +4,11 @@ Every sum over tiles is taken from the same slots in the same order by all progr
 decisions, and results do not depend on their number. Of results that are symmetric but for rounding, only the tiles on
 and below the diagonal are computed.
 
-Compile time grows faster than the size of a function, so that the larger ones without a product are called, not inlined
-(``noinline``). They take and return numbers and pointers only, and begin and end with a barrier: a caller and a function
+Compile time grows faster than the size of a function. So the larger ones without a product are called, not inlined
+(``noinline``). They take and return numbers and pointers only, and begin and end with a barrier: caller and function
 use the same shared memory, and Triton synchronises it within functions only
 (https://github.com/triton-lang/triton/issues/11326). Products are inlined, since ptxas lets those of a called function
-wait for one another; that is why all phases share the code of as few as possible.
+wait for one another; instead all phases share the code of as few as possible.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.

@@ -89,9 +89,13 @@ def precondition_tile(
     t = t % lower_tiles
     i, j = tile_index(t, True, side // TILE)
     # mu R, to which V adds S/mu; a cotangent takes the place of S.
-    x = load_symmetric(tl.where(which == V, S, G), i, j, tl.where(which == MU_R, 0, n), n, 1, TILE)
-    x = times_power_of_two(x, tl.where(which == C, -cotangent_unit, 0)) * tl.where(which == V, 1 / mu, 1.0)
-    x += mu * load_symmetric(R, i, j, tl.where(which == C, 0, n), n, 1, TILE)
+    x = tl.zeros((TILE, TILE), tl.float32)
+    for is_R in range(2):  # not twice the code
+        source = tl.where(is_R == 1, R, tl.where(which == V, S, G))
+        rows = tl.where(which == tl.where(is_R == 1, C, MU_R), 0, n)
+        part = load_symmetric(source, i, j, rows, n, 1, TILE)
+        part = times_power_of_two(part, tl.where(which == C, -cotangent_unit, 0))
+        x += part * tl.where(is_R == 1, mu, tl.where(which == V, 1 / mu, 1.0))
     if which == V:
         x -= 2 * identity(i, j, n, TILE)
         tl.store(slots + V_SQUARES * row + t, tl.where(i == j, 1.0, 2.0) * total(x * x))

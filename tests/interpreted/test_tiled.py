@@ -173,7 +173,7 @@ def test_no_launch_both_reads_and_writes_whether_a_matrix_is_deferred(fast_path,
     A = torch.cat([with_spectrum("log", 1, n, 1e4), with_spectrum("one-small", 1, n, 1e4)]).float()
     roots(A)
     minimax.solve(exact_root(A).float(), exact_inverse_root(A).float(), symmetric(2, n).float(), None, 0.0)
-    assert sum(written) == 5  # scale_input, first_step, the last apply_correction; precondition, start_iteration
+    assert sum(written) == 5  # scale_input, product_tile twice; precondition, start_iteration
     assert any(read)
     assert not any(r and w for r, w in zip(read, written, strict=True))
 

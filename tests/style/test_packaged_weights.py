@@ -66,7 +66,7 @@ def test_strength_zero_reproduces_the_photograph(network, pair):
 def test_the_palette_is_that_of_the_style(pair, picture):
     content, painting = map(moments, pair)
     for found, before, wanted in zip(moments(picture), content, painting, strict=True):
-        assert (found - wanted).norm() < 0.3 * (before - wanted).norm()
+        assert (found - wanted).norm() < 0.4 * (before - wanted).norm()
 
 
 def test_the_content_can_be_recognised(pair, picture):
@@ -84,6 +84,39 @@ def test_half_precision_looks_the_same(pair, picture, dtype, mean, largest):
 def test_roots_by_products_and_by_decompositions_give_one_picture(network, pair, picture):
     decomposed = style.stylize(*pair, network=network, method="eigen")
     assert (decomposed - picture).abs().max() < 0.5 * LEVEL
+
+
+@pytest.fixture(scope="module")
+def evening():
+    """(3, 192, 192): a dark tower before a clear sky that varies by a level or so, and where its sky is."""
+    down = torch.linspace(0, 1, 192)[:, None]
+    sky = torch.stack([0.15 + 0.2 * down, 0.2 + 0.15 * down, 0.45 - 0.1 * down]).expand(-1, -1, 192)
+    content = sky + LEVEL * torch.randn(3, 192, 192, generator=torch.Generator().manual_seed(0))
+    content[:, 40:, 88:104] = 0.03
+    content[:, 150:] = 0.1
+    return content.clamp(0, 1)
+
+
+def grain_of_sky(picture):
+    """Standard deviation around means of 9 x 9, in the sky far from the tower."""
+    grey = picture.mean(0)[None]
+    return (grey - functional.avg_pool2d(grey, 9, 1, 4))[0, 16:128, 16:64].std()
+
+
+def halo(picture):
+    """Mean difference of the sky beside the tower from that some way off, in the same rows."""
+    columns = picture[:, 60:130].mean(1)
+    return (columns[:, 76:86].mean(1) - columns[:, 20:50].mean(1)).abs().mean()
+
+
+@pytest.mark.parametrize("name", ["china.jpg", "flower.jpg"])
+def test_clear_skies_have_no_grain_and_edges_less_of_a_halo(network, evening, name):
+    painting = photograph(name)
+    picture = style.stylize(evening, painting, network=network)
+    whitened = style.stylize(evening, painting, transform="whitening", grain=0, network=network)
+    assert grain_of_sky(picture) < 1 * LEVEL
+    assert grain_of_sky(picture) < 0.2 * grain_of_sky(whitened)
+    assert halo(picture) < 0.6 * halo(whitened)
 
 
 @pytest.mark.parametrize("period", [2, 4, 8])

@@ -3,7 +3,7 @@
     python tools/style_gallery.py --contents PHOTO... --styles PAINTING... --out docs/style
 
 writes ``gallery.jpg`` (contents by styles), ``strengths.jpg`` (from reproduced to full transfer) and ``roots.jpg``
-(exact roots beside the paper's approximation, and what differs). A picture is a file, or one of a zip file:
+(exact roots beside the paper's approximation, for both transforms). A picture is a file, or one of a zip file:
 ``FILE.zip:NAME``.
 """
 
@@ -24,11 +24,10 @@ from matroot._terminal import CommandError, exit_status
 from matroot.style import StyleNetwork, load, stylize
 from matroot.style.distillation.pictures import Pictures, read_pictures
 from matroot.style.distillation.sheet import middles
+from matroot.style.transforms import NAMES
 
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 APPROXIMATION = "mpa-lya"
-AMPLIFIED = 4
-"""Differences of pictures are shown so many times larger."""
 GAP, LINE = 6, 22
 """Pixels between pictures, and of a line of text."""
 QUALITY = 90
@@ -91,23 +90,20 @@ def strengths(network: StyleNetwork, contents: Tensor, styles: Tensor) -> list[l
 
 
 def roots(network: StyleNetwork, contents: Tensor, styles: Tensor) -> list[list[Cell]]:
-    """A row for each content, with the styles in turn: the same transfer by exact and by approximate roots."""
+    """A row for each content, with the styles in turn: with both transforms, by exact and by approximate roots."""
     rows: list[list[Cell]] = []
     for k, content in enumerate(contents):
         style = styles[k % len(styles)]
-        methods = "eigen", matroot.preset(APPROXIMATION)["method"]
-        exact, approximate = (stylize(content, style, method=method, network=network) for method in methods)
-        difference = (exact - approximate).abs()
-        levels = f"at most {255 * difference.max():.1f}, mean {255 * difference.mean():.2f} of 255"
-        rows.append(
-            [
-                (content, "content"),
-                (style, "style"),
-                (exact, "exact roots"),
-                (approximate, APPROXIMATION),
-                ((AMPLIFIED * difference).clamp(0, 1), f"{AMPLIFIED} x: {levels}"),
-            ]
-        )
+        row: list[Cell] = [(content, "content"), (style, "style")]
+        for transform in NAMES:
+            exact, approximate = (
+                stylize(content, style, transform=transform, method=method, network=network)
+                for method in ("eigen", matroot.preset(APPROXIMATION)["method"])
+            )
+            difference = 255 * (exact - approximate).abs()
+            levels = f"differs by {difference.mean():.1f}, at most {difference.max():.0f}"
+            row += [(exact, f"{transform}, exact roots"), (approximate, f"{APPROXIMATION}: {levels}")]
+        rows.append(row)
     return rows
 
 

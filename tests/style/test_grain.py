@@ -52,12 +52,12 @@ def test_tiled_is_whole(tile):
     torch.testing.assert_close(without_grain(x, 30.0, tile=tile), whole, rtol=0, atol=1e-12)
 
 
-def test_strength():
+def test_share_of_the_smoothed_picture():
     x = 0.5 + noise(3)
     full = without_grain(x, GRAIN, tile=64)
     torch.testing.assert_close(without_grain(x, GRAIN, 0.25, tile=64), 0.25 * full + 0.75 * x)
-    for levels, strength in ((0.0, 1.0), (GRAIN, 0.0)):
-        assert torch.equal(without_grain(x, levels, strength, tile=64), x)
+    for levels, share in ((0.0, 1.0), (GRAIN, 0.0)):
+        assert torch.equal(without_grain(x, levels, share, tile=64), x)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -35,11 +35,12 @@ def test_it_is_the_network(network, content, style, transform):
     torch.testing.assert_close(stylize(content, style, 0.5, tile=32, **options), half, **ROUNDING)
 
 
-def test_grain_is_smoothed_before(network, content, style):
-    smooth = without_grain(content, GRAIN, 0.5, tile=512)
+@pytest.mark.parametrize(("strength", "share"), [(0.25, 0.5), (0.5, 1.0), (1.0, 1.0)])
+def test_grain_is_smoothed_before(network, content, style, strength, share):
+    smooth = without_grain(content, GRAIN, share, tile=512)
     assert (smooth - content).abs().max() > 1 / 255
-    expected = stylize(smooth, style, 0.5, grain=0, network=network)
-    torch.testing.assert_close(stylize(content, style, 0.5, network=network), expected, **ROUNDING)
+    expected = stylize(smooth, style, strength, grain=0, network=network)
+    torch.testing.assert_close(stylize(content, style, strength, network=network), expected, **ROUNDING)
     # At strength 0 nothing is.
     assert torch.equal(stylize(content, style, 0.0, network=network), network(content))
 

@@ -14,19 +14,19 @@ RADIUS = 4
 """Of the windows in pixels: they are larger than a block of JPEG."""
 
 
-def without_grain(pictures: Tensor, levels: float, strength: float = 1.0, *, tile: int) -> Tensor:
+def without_grain(pictures: Tensor, levels: float, share: float = 1.0, *, tile: int) -> Tensor:
     """Pictures (B, 3, H, W) in [0, 1] without the variation in flat areas, edges as they were.
 
     A guided filter with the picture as its own guide: in each window the least squares fit of the picture by a x + b,
     with a = v/(v + e) for the variance v of the window, averaged over red, green and blue, and e = (levels/255)^2;
     fits of all windows around a pixel are averaged.
 
-    levels: standard deviation of which half is left; ValueError if it is negative or not finite. strength: share of the
-    smoothed picture. tile: side of the parts that are computed at once.
+    levels: standard deviation of which half is left; ValueError if it is negative or not finite. share: of the
+    smoothed picture in the result. tile: side of the parts that are computed at once.
     """
     if not 0 <= levels < math.inf:
         raise ValueError(f"grain must be a number of levels from 0 on, got {levels}")
-    if levels == 0 or strength == 0:
+    if levels == 0 or share == 0:
         return pictures
     height, width = pictures.shape[2:]
     smooth = torch.empty_like(pictures)
@@ -34,7 +34,7 @@ def without_grain(pictures: Tensor, levels: float, strength: float = 1.0, *, til
         # Windows reach as far again as the windows around a pixel.
         outer = core.widened(2 * RADIUS, height, width)
         part = outer.of(pictures).to(torch.promote_types(pictures.dtype, torch.float32))
-        found = torch.lerp(part, _filtered(part, (levels / 255) ** 2), strength)
+        found = torch.lerp(part, _filtered(part, (levels / 255) ** 2), share)
         core.of(smooth).copy_(core.inside(outer).of(found))
     return smooth
 

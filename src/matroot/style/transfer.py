@@ -55,7 +55,7 @@ def stylize(
         transform: how features are given the style's covariance: "transport" (:class:`OptimalTransport`), "whitening"
             (:class:`Whitening`), or one of these objects.
         grain: standard deviation, in levels of 255, below which variation of the content counts as noise and is
-            smoothed away first, in proportion to the strength; 0: nothing is.
+            smoothed away first, in full from strength 0.5 on; 0: nothing is.
         method: how the roots are taken, see :func:`matroot.sqrtm`.
         network: with weights of your own, see :func:`load`; its device and precision are those of the computation.
             None: with the packaged weights.
@@ -200,7 +200,8 @@ def apply_style(
     """
     require_blend(strength)
     colors, alpha = _one_picture(content, "content")
-    colors = without_grain(limited(colors, max_size), grain, strength, tile=tile)
+    # All of it from half strength on: less would show, as gains are large before the grain is gone.
+    colors = without_grain(limited(colors, max_size), grain, min(1.0, 2 * strength), tile=tile)
     painted = stylize_by_tiles(
         network, colors, style, strength, tile=tile, transform=transform, method=method, progress=progress
     )

@@ -30,3 +30,15 @@ def test_measures_of_transforms():
             f"{found['content']:.3f}",
         ]
     assert f"over {len(report['contents'])} photographs" in page
+
+
+def test_a_large_photo_needs_less_than_two_minutes_and_two_gigabytes():
+    found = json.loads((ROOT / "benchmarks/results/style-large-cpu.json").read_text())
+    assert (found["width"], found["height"], found["threads"]) == (4000, 3000, 2)
+    assert found["processor_seconds"] < 2 * 120  # of two cores
+    assert found["peak_bytes"] < 2e9
+    page = (ROOT / "docs/style.md").read_text()
+    assert (
+        f"{found['processor_seconds']:.0f} s of processor time on two threads and {found['peak_bytes'] / 1e9:.1f} GB"
+        in page
+    )

@@ -151,7 +151,7 @@ _VIDEO_KINETICS = replace(
 _VIDEO_FIGHT = replace(
     _VIDEO_SHORT,
     dataset="fight",
-    epochs=100,
+    epochs=60,
     batch_size=16,
     image_size=112,
     optimizer="adamw",
@@ -161,6 +161,7 @@ _VIDEO_FIGHT = replace(
     warmup_epochs=5,
     freeze_norms=False,
     initial_weights=None,
+    channels_last=True,
 )
 
 _SOVIT = Recipe(

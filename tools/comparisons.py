@@ -1,7 +1,7 @@
-"""The comparisons of docs/results.md, one after another within a time: ``python tools/comparisons.py --time-limit 900``.
+"""The comparisons of docs/results.md, made within a time: ``python tools/comparisons.py --time-limit 900``.
 
-Each is a call of ``matroot compare``, in a folder of its own below --out. Result files of benchmarks/results are gone on
-with: runs that are in them are not made again. The same call goes on after an interruption or at its limit. On one GPU
+Each is a call of ``matroot compare``, in a folder of its own below --out. Result files of benchmarks/results are gone
+on with: runs in them are not made again. The same call goes on after an interruption or its limit. On one GPU
 start ``nvidia-cuda-mps-control -d`` before, so that the kernels of runs overlap.
 """
 

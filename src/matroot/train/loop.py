@@ -163,7 +163,8 @@ class Trainer:
         images, labels = next(islice(self.data.train.epoch(epoch), index, None))
         images, targets = mix(self.recipe, self.data.num_classes, images, labels, epoch, index)
         layer = diagnose(self.model, self.recipe, images, targets)
+        kept = f"The checkpoint is that of epoch {epoch - 1}" if epoch > 1 else "There is no checkpoint yet"
         return NonFiniteError(
             f"training stopped in epoch {epoch}, at step {index + 1} of {self.steps}: {layer}. "
-            f"The checkpoint is that of epoch {epoch - 1}. A smaller lr, clip_norm or precision float32 may help"
+            f"{kept}. A smaller lr, clip_norm or precision float32 may help"
         )

@@ -55,8 +55,8 @@ class Comparison:
 
 COMPARISONS = {
     "cifar100": Comparison("dbn", "short", "baseline default mpa-lya ns", dataset="cifar100"),
-    "pooling-cifar100": Comparison("gcp", "cifar100", "baseline default mpa-lya ns", "--epochs 20 --no-deterministic"),
-    "clips": Comparison("video", "fight", "baseline default mpa-lya ns", "--no-deterministic"),
+    "pooling-cifar100": Comparison("gcp", "cifar100", "baseline default mpa-lya ns", "--epochs 20"),
+    "clips": Comparison("video", "fight", "baseline default mpa-lya ns"),
     "cifar10": Comparison(
         "dbn",
         "short",

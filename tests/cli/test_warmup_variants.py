@@ -178,7 +178,8 @@ def test_half_types(n, dtype, recorder):
 def test_batches_of_the_random_search(recorder, monkeypatch):
     """What its page says to compile ahead is all that it launches; float64 is refined from float32."""
     page = Path(__file__).parents[2] / "docs/benchmarks.md"
-    line = next(line for line in page.read_text().splitlines() if line.startswith("matroot warmup"))
+    lines = page.read_text(encoding="utf-8").replace("\\\n", "").splitlines()
+    line = " ".join(next(line for line in lines if line.startswith("matroot warmup")).split())
     sizes, dtypes = line.partition("--n ")[2].split(" --dtype ")
     known = warmed(recorder, [*map(int, sizes.split())], dtypes.split())
     flags = lambda A: torch.zeros(len(A), tiled_launch.FLAGS.value, dtype=torch.int32, device=A.device)  # noqa: E731

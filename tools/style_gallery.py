@@ -3,7 +3,7 @@
     python tools/style_gallery.py --contents PHOTO... --styles PAINTING... --out docs/style
 
 writes ``gallery.jpg`` (contents by styles), ``strengths.jpg`` (from reproduced to full transfer) and ``roots.jpg``
-(exact roots beside the paper's approximation, and what differs). A picture is a file, or one of a zip file:
+(exact roots beside the paper's approximation, for both transforms). A picture is a file, or one of a zip file:
 ``FILE.zip:NAME``.
 """
 
@@ -13,7 +13,6 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 from PIL import Image, ImageDraw, ImageFont
@@ -22,14 +21,13 @@ from torch import Tensor
 import matroot
 from matroot._files import write_whole
 from matroot._terminal import CommandError, exit_status
-from matroot.style import StyleNetwork, load
+from matroot.style import StyleNetwork, load, stylize
 from matroot.style.distillation.pictures import Pictures, read_pictures
 from matroot.style.distillation.sheet import middles
+from matroot.style.transforms import NAMES
 
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 APPROXIMATION = "mpa-lya"
-AMPLIFIED = 4
-"""Differences of pictures are shown so many times larger."""
 GAP, LINE = 6, 22
 """Pixels between pictures, and of a line of text."""
 QUALITY = 90
@@ -70,51 +68,42 @@ def squares(sources: Sequence[str], size: int) -> Tensor:
     return middles(pictures, torch.arange(len(pictures)), size)
 
 
-@torch.no_grad()
 def gallery(network: StyleNetwork, contents: Tensor, styles: Tensor) -> list[list[Cell]]:
     """Contents on the left, styles above, and each content in each style."""
-    columns = [network.stylize(contents, network.statistics(style[None])) for style in styles]
+    columns = [stylize(contents, style, network=network) for style in styles]
     rows: list[list[Cell]] = [[(None, ""), *((style, "style") for style in styles)]]
     for k, content in enumerate(contents):
         rows.append([(content, "content"), *((column[k], "") for column in columns)])
     return rows
 
 
-@torch.no_grad()
 def strengths(network: StyleNetwork, contents: Tensor, styles: Tensor) -> list[list[Cell]]:
     """A row for each content, with the styles in turn."""
     rows: list[list[Cell]] = []
     for k, content in enumerate(contents):
         style = styles[k % len(styles)]
-        statistics = network.statistics(style[None])
         row: list[Cell] = [(content, "content"), (style, "style")]
         for strength in STRENGTHS:
-            row.append((network.stylize(content[None], statistics, strength)[0], f"strength {strength:g}"))
+            row.append((stylize(content, style, strength, network=network), f"strength {strength:g}"))
         rows.append(row)
     return rows
 
 
-@torch.no_grad()
 def roots(network: StyleNetwork, contents: Tensor, styles: Tensor) -> list[list[Cell]]:
-    """A row for each content, with the styles in turn: the same transfer by exact and by approximate roots."""
+    """A row for each content, with the styles in turn: with both transforms, by exact and by approximate roots."""
     rows: list[list[Cell]] = []
     for k, content in enumerate(contents):
         style = styles[k % len(styles)]
-        choices: list[dict[str, Any]] = [{"method": "eigen"}, dict(matroot.preset(APPROXIMATION))]
-        exact, approximate = (
-            network.stylize(content[None], network.statistics(style[None], **choice), **choice)[0] for choice in choices
-        )
-        difference = (exact - approximate).abs()
-        levels = f"at most {255 * difference.max():.1f}, mean {255 * difference.mean():.2f} of 255"
-        rows.append(
-            [
-                (content, "content"),
-                (style, "style"),
-                (exact, "exact roots"),
-                (approximate, APPROXIMATION),
-                ((AMPLIFIED * difference).clamp(0, 1), f"{AMPLIFIED} x: {levels}"),
-            ]
-        )
+        row: list[Cell] = [(content, "content"), (style, "style")]
+        for transform in NAMES:
+            exact, approximate = (
+                stylize(content, style, transform=transform, method=method, network=network)
+                for method in ("eigen", matroot.preset(APPROXIMATION)["method"])
+            )
+            difference = 255 * (exact - approximate).abs()
+            levels = f"differs by {difference.mean():.1f}, at most {difference.max():.0f}"
+            row += [(exact, f"{transform}, exact roots"), (approximate, f"{APPROXIMATION}: {levels}")]
+        rows.append(row)
     return rows
 
 

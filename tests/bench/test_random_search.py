@@ -1,7 +1,13 @@
 """The random search: its batches are what they say, its answers are exact, what is wrong is found, and it resumes."""
 
 import json
+import multiprocessing
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,7 +16,7 @@ import matroot
 from matroot._terminal import CommandError
 from matroot.bench.problems import inverse_unit, root_unit
 from matroot.bench.random_search import __main__ as program
-from matroot.bench.random_search import batches, check, reference, search
+from matroot.bench.random_search import batches, check, execution, reference, search
 
 from ..matrices import exact_gradient, exact_inverse_root, exact_root
 
@@ -65,11 +71,12 @@ def test_matrices_have_their_eigenvalues():
     assert torch.linalg.eigvalsh(made.A[4])[0] < -0.05 * 64
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_answers_are_exact(dtype):
+@pytest.mark.parametrize("kind", batches.KINDS[:-1])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_answers_are_exact(dtype, kind):
     """Those of the rounded matrices, to a hundredth of a unit: those before rounding would be whole units away."""
-    conditions = (3.0, 9.0) if dtype == "bfloat16" else (30.0, 1e6)
-    made = batches.matrices_of(replace(PLAIN, n=20, dtype=dtype, conditions=conditions, bad={}), "cpu")
+    conditions = (3.0, batches.MAX_CONDITION[dtype])
+    made = batches.matrices_of(replace(PLAIN, n=20, dtype=dtype, kind=kind, conditions=conditions, bad={}), "cpu")
     true = reference.answer_of(made)
     A, eps = made.scaled_A, torch.finfo(made.A.dtype).eps
     gradient = exact_gradient(A, made.scaled_GS) + exact_gradient(A, made.scaled_GR, inverse=True)
@@ -143,15 +150,61 @@ def test_the_worst_are_kept():
 def test_a_run_is_resumed(tmp_path, capsys):
     """In two parts as in one."""
     content = []
-    for name, parts in (("two", (3, 6)), ("one", (6,))):
+    for name, parts, jobs in (("one", (10,), 1), ("two", (3, 10), 1), ("several processes", (1, 10), 2)):
         path = tmp_path / f"{name}.json"
         for count in parts:
             call = ["--batches", str(count), "--max-n", "8", "--out", str(path), "--device", "cpu"]
-            assert program.main(call) == 0
+            assert program.main([*call, "--jobs", str(jobs)]) == 0
         content.append(json.loads(path.read_text()))
     for key in ("batches", "matrices", "failures", "results", "command"):
-        assert content[0][key] == content[1][key]
-    assert "6 batches" in capsys.readouterr().out
+        assert content[0][key] == content[1][key] == content[2][key]
+    assert "10 batches" in capsys.readouterr().out
+
+
+def start_processes(path):
+    """A run in two processes that has saved some batches, and those processes."""
+    call = ["--batches", "100000", "--max-n", "8", "--out", str(path), "--device", "cpu", "--jobs", "2"]
+    code = f"from matroot.bench.random_search import __main__ as p; p.SAVE_EVERY = 0.0; p.main({call!r})"
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    while not (path.exists() and json.loads(path.read_bytes())["batches"]):
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.1)
+    return process, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+
+
+def have_ended(children):
+    """Whether they all do, before long."""
+    alive = children
+    end = time.monotonic() + 60
+    while alive and time.monotonic() < end:
+        alive = [child for child in alive if Path("/proc", child).exists()]
+        time.sleep(0.1)
+    return not alive
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children are found in /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_in_processes_can_be_stopped(tmp_path, number):
+    """What it saved is there, and no process stays."""
+    path = tmp_path / "random.json"
+    process, children = start_processes(path)
+    assert len(children) >= 2
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert have_ended(children)
+    found = search.load(path, "cpu", 8)
+    assert found.done > 0
+    assert found.matrices == sum(batches.batch_of(k, 8).size for k in range(found.done))
+
+
+def test_a_process_that_dies_is_said(tmp_path):
+    """Its batches are computed by the next call."""
+    with execution.reports_of(range(10**6), "cpu", 8, 2) as reports:
+        next(reports)
+        for child in multiprocessing.active_children():
+            child.kill()
+        with pytest.raises(CommandError, match="the same command goes on"):
+            list(reports)
 
 
 def test_other_files_are_not_resumed(tmp_path):
@@ -173,7 +226,8 @@ def test_other_files_are_not_resumed(tmp_path):
 
 def test_a_failure_is_the_exit_status(tmp_path, monkeypatch, capsys):
     report = check.Report({}, ["root not finite"], [1.0] * batches.batch_of(3, 8).size)
-    monkeypatch.setattr(program, "check", lambda batch, device: report)
+    for module in (program, execution):
+        monkeypatch.setattr(module, "check", lambda batch, device: report)
     call = ["--max-n", "8", "--device", "cpu"]
     assert program.main([*call, "--batches", "1", "--out", str(tmp_path / "random.json")]) == 1
     assert "failed: root not finite: batch 0" in capsys.readouterr().out

@@ -70,6 +70,8 @@ def test_a_format_that_is_not_written_becomes_png(folder):
         (["--style-size", "10"], {"style_size": 10}),
         (["--tile", "8"], {}),
         (["--method", "eigen"], {}),
+        (["--transform", "whitening"], {"transform": "whitening"}),
+        (["--grain", "0"], {"grain": 0.0}),
         (["--method", "mtp-lya"], {"method": "taylor"}),
         (["--device", "cpu"], {}),
     ],
@@ -155,6 +157,7 @@ def test_faults_of_the_program_are_not_hidden(folder, monkeypatch):
         (["one.png", "--style", "monet.png", "-o", "x.gif"], "expected a suffix of"),
         (["one.png", "--style", "monet.png", "--out", "net"], "cannot make the folder net"),
         (["one.png", "--style", "monet.png", "--strength", "2"], "--strength must be from 0 to 1, got 2.0"),
+        (["one.png", "--style", "monet.png", "--grain", "-1"], "--grain must be at least 0, got -1.0"),
         (["one.png", "--style", "monet.png", "--max-size", "0"], "--max-size must be at least 1, got 0"),
         (["one.png", "--style", "monet.png", "--tile", "-1"], "--tile must be at least 1, got -1"),
         (["one.png", "--style", "monet.png", "--max-pixels", "100"], "more than 100 pixels"),
@@ -189,11 +192,13 @@ def test_wrong_calls(arguments, capsys):
 
 
 def test_defaults_are_those_of_the_library(monkeypatch):
-    from matroot.style import images, transfer
+    from matroot.style import grain, images, transfer, transforms
 
     arguments = main._parser().parse_args(["stylize", "a", "--style", "b"])
     assert (arguments.tile, arguments.style_size) == (transfer.TILE, transfer.STYLE_SIZE)
     assert arguments.max_pixels == images.MAX_PIXELS
+    assert arguments.grain == grain.GRAIN
+    assert transforms.transform_of(arguments.transform) == transforms.OptimalTransport()
 
 
 def test_a_missing_package_is_named(monkeypatch, capsys):

@@ -1,6 +1,7 @@
 """What is compiled ahead is what calls ask for: Triton's own keys of both, from tensors of a GPU that is not there."""
 
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ from matroot._cli import warmup
 from matroot.backends.triton import launch
 from matroot.backends.triton.backend import Triton
 from matroot.backends.triton.on_chip import launch as on_chip
+from matroot.bench.random_search.batches import batch_of
 
 pytest.importorskip("triton")
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -171,6 +173,28 @@ def test_half_types(n, dtype, recorder):
     for batch in (1, 20, 1000):
         for name, A in layouts(batch, n, getattr(torch, dtype)).items():
             assert recorder.of(lambda A=A: roots(A, 0.0)) <= known, (batch, name)
+
+
+def test_batches_of_the_random_search(recorder, monkeypatch):
+    """What its page says to compile ahead is all that it launches; float64 is refined from float32."""
+    page = Path(__file__).parents[2] / "docs/benchmarks.md"
+    lines = page.read_text(encoding="utf-8").replace("\\\n", "").splitlines()
+    line = " ".join(next(line for line in lines if line.startswith("matroot warmup")).split())
+    sizes, dtypes = line.partition("--n ")[2].split(" --dtype ")
+    known = warmed(recorder, [*map(int, sizes.split())], dtypes.split())
+    flags = lambda A: torch.zeros(len(A), tiled_launch.FLAGS.value, dtype=torch.int32, device=A.device)  # noqa: E731
+    monkeypatch.setattr(tiled_launch, "all_deferred", flags)
+    searched = [batch_of(number) for number in range(600)]
+    kinds = {(one.n, size, one.dtype, one.gradients) for one in searched for size in (1, one.size)}
+    for n, size, dtype, there in kinds:
+        dtype = "float32" if dtype == "float64" else dtype
+        A = torch.empty(size, n, n, dtype=getattr(torch, dtype), device=DEVICE)
+
+        def call(A=A, there=there):
+            S, R = roots(A, 0.0)
+            solve(S, R, *(S if wanted else None for wanted in there), 0.0)
+
+        assert recorder.of(call) <= known, (n, size, dtype, there)
 
 
 def test_in_all_orders(recorder, monkeypatch):

@@ -1,6 +1,7 @@
 """A network small enough for tests, and pictures for it."""
 
 import torch
+from sklearn.datasets import load_sample_image
 from torch.nn import functional
 
 from matroot.style import StyleNetwork
@@ -23,3 +24,9 @@ def picture(height: int, width: int, seed: int, batch: int = 1) -> torch.Tensor:
     smooth = functional.interpolate(shapes, (height, width), mode="bilinear")
     noise = torch.rand(batch, 3, height, width, generator=generator, dtype=torch.float64)
     return 0.8 * smooth + 0.2 * noise
+
+
+def photograph(name: str) -> torch.Tensor:
+    """(3, 192, 288) in [0, 1], of a photograph that comes with scikit-learn; reduced, so without blocks of JPEG."""
+    pixels = torch.from_numpy(load_sample_image(name).copy()).permute(2, 0, 1) / 255
+    return functional.interpolate(pixels[None], size=(192, 288), mode="bilinear", antialias=True)[0]

@@ -1,12 +1,16 @@
 """The network: sizes, the autoencoder, and that its transforms transfer statistics."""
 
 import copy
+import math
 
 import pytest
 import torch
 
 from matroot.style import StyleNetwork
 from matroot.style.statistics import Coloring, Moments
+from matroot.style.transforms import OptimalTransport, Whitening
+
+from .examples import small_network
 
 
 def test_number_of_parameters():
@@ -35,7 +39,8 @@ def test_sizes_of_features_are_rounded_up(network):
     assert shapes == [(6, 17, 9), (8, 9, 5), (10, 5, 3), (12, 3, 2)]
 
 
-def test_features_after_a_transform_have_the_statistics_of_the_style(network, content, style):
+@pytest.mark.parametrize("transform", [Whitening(), OptimalTransport(max_gain=math.inf)], ids=repr)
+def test_features_after_a_transform_have_the_statistics_of_the_style(network, content, style, transform):
     network = copy.deepcopy(network)
     network.eps = 0.0  # with it they are those of the style but for eps
     statistics = network.statistics(style)
@@ -43,13 +48,13 @@ def test_features_after_a_transform_have_the_statistics_of_the_style(network, co
     for k, features in enumerate(reversed(network.encode(content))):
         x = network.step(k, x, features)
         moments = Moments.of(x)
-        x = Coloring.between(moments, statistics.means[k], statistics.roots[k], 1.0, network.eps)(x)
+        x = Coloring.between(moments, statistics.means[k], statistics.roots[k], 1.0, network.eps, transform)(x)
         found = Moments.of(x)
         torch.testing.assert_close(found.mean, statistics.means[k].expand_as(found.mean), rtol=1e-8, atol=1e-10)
         expected = statistics.covariances[k].expand_as(found.covariance)
         # Condition numbers are up to 1e6, which leave ten digits.
         torch.testing.assert_close(found.covariance, expected, rtol=0, atol=1e-9 * float(expected.abs().max()))
-    assert torch.equal(network.paint(x), network.stylize(content, statistics))
+    assert torch.equal(network.paint(x), network.stylize(content, statistics, transform=transform))
 
 
 def test_strength_zero_is_the_autoencoder(network, content, style):
@@ -78,16 +83,18 @@ def test_images_of_a_batch_do_not_affect_each_other(network, content, style):
     torch.testing.assert_close(whole, torch.cat([network.stylize(c, statistics) for c in content.split(1)]))
 
 
-def test_derivative_of_all_of_it(network, content, style):
-    # Central differences in a random direction, of content and style at once; smooth but for ReLUs, few of which
-    # change sign within 1e-6.
+@pytest.mark.parametrize("transform", ["transport", "whitening"])
+def test_derivative_of_all_of_it(content, style, transform):
+    # Central differences in a random direction, of content and style at once; smooth but for ReLUs and limits of gains,
+    # few of which are passed within 1e-6.
+    network = small_network(eps=1e-4)
     generator = torch.Generator().manual_seed(0)
     inputs = [content[:1, :, :16, :16], style[..., :16, :16]]
     directions = [torch.randn(x.shape, generator=generator, dtype=x.dtype) for x in inputs]
 
     def loss(step):
         c, s = (x + step * d for x, d in zip(inputs, directions, strict=True))
-        return network.stylize(c, network.statistics(s)).square().sum()
+        return network.stylize(c, network.statistics(s), transform=transform).square().sum()
 
     step = torch.zeros((), dtype=torch.float64, requires_grad=True)
     (slope,) = torch.autograd.grad(loss(step), step)

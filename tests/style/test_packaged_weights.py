@@ -5,12 +5,13 @@ import json
 import pytest
 import torch
 from safetensors import safe_open
-from sklearn.datasets import load_sample_image
 from torch.nn import functional
 
 from matroot import style
 from matroot.style.distillation.recipe import Recipe
 from matroot.style.weights import PACKAGED
+
+from .examples import photograph
 
 LEVEL = 1 / 255
 
@@ -18,12 +19,6 @@ LEVEL = 1 / 255
 @pytest.fixture(scope="module")
 def network():
     return style.load()
-
-
-def photograph(name):
-    """(3, 192, 288) in [0, 1], of a photograph that comes with scikit-learn; reduced, so without blocks of JPEG."""
-    pixels = torch.from_numpy(load_sample_image(name).copy()).permute(2, 0, 1) / 255
-    return functional.interpolate(pixels[None], size=(192, 288), mode="bilinear", antialias=True)[0]
 
 
 @pytest.fixture(scope="module", params=[("china.jpg", "flower.jpg"), ("flower.jpg", "china.jpg")], ids=" like ".join)
@@ -66,7 +61,7 @@ def test_strength_zero_reproduces_the_photograph(network, pair):
 def test_the_palette_is_that_of_the_style(pair, picture):
     content, painting = map(moments, pair)
     for found, before, wanted in zip(moments(picture), content, painting, strict=True):
-        assert (found - wanted).norm() < 0.3 * (before - wanted).norm()
+        assert (found - wanted).norm() < 0.4 * (before - wanted).norm()
 
 
 def test_the_content_can_be_recognised(pair, picture):
@@ -74,9 +69,13 @@ def test_the_content_can_be_recognised(pair, picture):
     assert torch.corrcoef(torch.stack([edges(pair[0]), edges(picture)]))[0, 1] > 0.6
 
 
-@pytest.mark.parametrize(("dtype", "mean", "largest"), [(torch.float16, 0.2, 2), (torch.bfloat16, 1.5, 16)])
-def test_half_precision_looks_the_same(pair, picture, dtype, mean, largest):
-    difference = (style.stylize(*pair, network=style.load().to(dtype)).float() - picture).abs()
+@pytest.mark.parametrize("transform", ["transport", "whitening"])
+@pytest.mark.parametrize(("dtype", "mean", "largest"), [(torch.float16, 0.1, 1), (torch.bfloat16, 0.6, 10)])
+def test_half_precision_looks_the_same(network, pair, dtype, mean, largest, transform):
+    exact, found = (
+        style.stylize(*pair, transform=transform, network=net).float() for net in (network, style.load().to(dtype))
+    )
+    difference = (found - exact).abs()
     assert difference.mean() < mean * LEVEL
     assert difference.max() < largest * LEVEL
 
@@ -84,6 +83,54 @@ def test_half_precision_looks_the_same(pair, picture, dtype, mean, largest):
 def test_roots_by_products_and_by_decompositions_give_one_picture(network, pair, picture):
     decomposed = style.stylize(*pair, network=network, method="eigen")
     assert (decomposed - picture).abs().max() < 0.5 * LEVEL
+
+
+DEAD = pytest.mark.xfail(strict=True, reason="the ReLUs that read the deepest features are zero on all pictures tried")
+
+
+@pytest.mark.parametrize("k", [pytest.param(0, marks=DEAD), 1, 2, 3])
+def test_every_transform_changes_the_picture(network, pair, k):
+    """With the statistics of another painting at one depth alone."""
+    content, painting = pair
+    one, other = (network.statistics(x[None]) for x in (painting, content))
+    swapped = style.StyleStatistics(
+        *((*x[:k], y[k], *x[k + 1 :]) for x, y in ((one.means, other.means), (one.roots, other.roots)))
+    )
+    pictures = [style.apply_style(content, each, network=network) for each in (one, swapped)]
+    assert (pictures[0] - pictures[1]).abs().mean() > LEVEL / 2
+
+
+@pytest.fixture(scope="module")
+def evening():
+    """(3, 192, 192): a dark tower before a clear sky that varies by a level or so, and where its sky is."""
+    down = torch.linspace(0, 1, 192)[:, None]
+    sky = torch.stack([0.15 + 0.2 * down, 0.2 + 0.15 * down, 0.45 - 0.1 * down]).expand(-1, -1, 192)
+    content = sky + LEVEL * torch.randn(3, 192, 192, generator=torch.Generator().manual_seed(0))
+    content[:, 40:, 88:104] = 0.03
+    content[:, 150:] = 0.1
+    return content.clamp(0, 1)
+
+
+def grain_of_sky(picture):
+    """Standard deviation around means of 9 x 9, in the sky far from the tower."""
+    grey = picture.mean(0)[None]
+    return (grey - functional.avg_pool2d(grey, 9, 1, 4))[0, 16:128, 16:64].std()
+
+
+def halo(picture):
+    """Mean difference of the sky beside the tower from that some way off, in the same rows."""
+    columns = picture[:, 60:130].mean(1)
+    return (columns[:, 76:86].mean(1) - columns[:, 20:50].mean(1)).abs().mean()
+
+
+@pytest.mark.parametrize("name", ["china.jpg", "flower.jpg"])
+def test_clear_skies_have_no_grain_and_edges_less_of_a_halo(network, evening, name):
+    painting = photograph(name)
+    picture = style.stylize(evening, painting, network=network)
+    whitened = style.stylize(evening, painting, transform="whitening", grain=0, network=network)
+    assert grain_of_sky(picture) < 1 * LEVEL
+    assert grain_of_sky(picture) < 0.2 * grain_of_sky(whitened)
+    assert halo(picture) < 0.6 * halo(whitened)
 
 
 @pytest.mark.parametrize("period", [2, 4, 8])

@@ -1,10 +1,13 @@
 """Moments, styles and the transform between them, against direct formulas in float64."""
 
+import math
+
 import pytest
 import torch
 
 from matroot.style.statistics import Coloring, Moments, StyleStatistics, blend
 from matroot.style.tiles import MergedMoments
+from matroot.style.transforms import OptimalTransport, Whitening
 
 EXACT = {"rtol": 1e-9, "atol": 1e-10}
 """Covariances here have condition numbers below 1e4, which float64 leaves eleven digits of."""
@@ -22,8 +25,13 @@ def style_of(x: torch.Tensor, eps: float = 0.0) -> StyleStatistics:
     return StyleStatistics.of([Moments.of(x)], eps)
 
 
-def coloring(content: torch.Tensor, style: StyleStatistics, strength: float | torch.Tensor = 1.0, eps: float = 0.0):
-    return Coloring.between(Moments.of(content), style.means[0], style.roots[0], strength, eps)
+WHITENING = Whitening()
+EXACT_TRANSFORMS = pytest.mark.parametrize("transform", [WHITENING, OptimalTransport(max_gain=math.inf)], ids=repr)
+ALL_TRANSFORMS = pytest.mark.parametrize("transform", [WHITENING, OptimalTransport()], ids=repr)
+
+
+def coloring(content, style, strength: float | torch.Tensor = 1.0, eps: float = 0.0, transform=WHITENING):
+    return Coloring.between(Moments.of(content), style.means[0], style.roots[0], strength, eps, transform)
 
 
 def test_moments_are_those_of_torch():
@@ -51,55 +59,63 @@ def test_half_precision_is_accumulated_in_float32(dtype):
     torch.testing.assert_close(found.covariance, Moments.of(x.float()).covariance)
 
 
-def test_coloured_features_have_the_statistics_of_the_style():
+@EXACT_TRANSFORMS
+def test_coloured_features_have_the_statistics_of_the_style(transform):
     content, other = features(0), features(1, size=(6, 20))
-    found = Moments.of(coloring(content, style_of(other))(content))
+    found = Moments.of(coloring(content, style_of(other), transform=transform)(content))
     torch.testing.assert_close(found.mean, Moments.of(other).mean, **EXACT)
     torch.testing.assert_close(found.covariance, Moments.of(other).covariance, **EXACT)
 
 
-def test_one_style_serves_a_batch():
+@ALL_TRANSFORMS
+def test_one_style_serves_a_batch(transform):
     content, other = features(0, batch=3), features(1, batch=1)
-    found = Moments.of(coloring(content, style_of(other))(content))
+    found = Moments.of(coloring(content, style_of(other), transform=transform)(content))
     torch.testing.assert_close(found.mean, Moments.of(other).mean.expand(3, -1, -1), **EXACT)
 
 
-def test_strength_blends_with_the_content():
+@ALL_TRANSFORMS
+def test_strength_blends_with_the_content(transform):
     content, style = features(0), style_of(features(1))
-    full = coloring(content, style)(content)
-    half = coloring(content, style, 0.25)(content)
+    full = coloring(content, style, transform=transform)(content)
+    half = coloring(content, style, 0.25, transform=transform)(content)
     torch.testing.assert_close(half, 0.25 * full + 0.75 * content, **EXACT)
-    each = coloring(content, style, torch.tensor([0.0, 1.0], dtype=torch.float64))(content)
+    each = coloring(content, style, torch.tensor([0.0, 1.0], dtype=torch.float64), transform=transform)(content)
     torch.testing.assert_close(each, torch.stack((content[0], full[1])), **EXACT)
 
 
-def test_a_picture_in_its_own_style_stays_as_it_is():
+@ALL_TRANSFORMS
+def test_a_picture_in_its_own_style_stays_as_it_is(transform):
     # Whatever eps is: both covariances have it.
     content = features(0)
-    torch.testing.assert_close(coloring(content, style_of(content, eps=0.1), eps=0.1)(content), content, **EXACT)
+    found = coloring(content, style_of(content, eps=0.1), eps=0.1, transform=transform)(content)
+    torch.testing.assert_close(found, content, **EXACT)
 
 
-def test_flat_content_takes_the_mean_of_the_style():
+@ALL_TRANSFORMS
+def test_flat_content_takes_the_mean_of_the_style(transform):
     # In float32, where subtracting the mean leaves rounding that whitening without eps would amplify.
     content = torch.full((1, 5, 9, 9), 0.3) + 1e-7 * features(0, size=(9, 9), batch=1).float()
     style = style_of(features(1, batch=1).float(), eps=1e-4)
-    found = coloring(content, style, eps=1e-4)(content)
+    found = coloring(content, style, eps=1e-4, transform=transform)(content)
     torch.testing.assert_close(found, style.means[0].unsqueeze(-1).expand_as(found), rtol=0, atol=1e-2)
 
 
-def test_shape_dtype_and_memory_format():
+@ALL_TRANSFORMS
+def test_shape_dtype_and_memory_format(transform):
     content = features(0).bfloat16()
-    found = coloring(content, style_of(features(1).float()))(content)
+    found = coloring(content, style_of(features(1).float()), transform=transform)(content)
     assert found.shape == content.shape
     assert found.dtype == torch.bfloat16
     assert found.is_contiguous(memory_format=torch.channels_last)
 
 
-def test_autocast_does_not_reach_the_transform():
+@ALL_TRANSFORMS
+def test_autocast_does_not_reach_the_transform(transform):
     content, style = features(0).float(), style_of(features(1).float())
-    expected = coloring(content, style)(content)
+    expected = coloring(content, style, transform=transform)(content)
     with torch.autocast("cpu", torch.bfloat16):
-        found = coloring(content, style)(content)
+        found = coloring(content, style, transform=transform)(content)
     assert torch.equal(found, expected)
 
 
@@ -108,6 +124,13 @@ def test_blending_styles_blends_coloured_features():
     found = coloring(content, blend([one, two], [1, 3]))(content)
     expected = 0.25 * coloring(content, one)(content) + 0.75 * coloring(content, two)(content)
     torch.testing.assert_close(found, expected, **EXACT)
+
+
+def test_transport_to_a_blend_has_the_statistics_of_its_roots():
+    content, blended = features(0), blend([style_of(features(1)), style_of(features(2))], [1, 3])
+    found = Moments.of(coloring(content, blended, transform=OptimalTransport(max_gain=math.inf))(content))
+    torch.testing.assert_close(found.mean, blended.means[0], **EXACT)
+    torch.testing.assert_close(found.covariance, blended.covariances[0], **EXACT)
 
 
 def test_blending_ends():

@@ -34,12 +34,13 @@ def test_tiles_must_have_pixels():
 
 @pytest.mark.parametrize("tile", [16, 56])
 @pytest.mark.parametrize("strength", [0.0, 0.7, 1.0])
-def test_tiled_is_whole(network, style, tile, strength):
+@pytest.mark.parametrize("transform", ["transport", "whitening"])
+def test_tiled_is_whole(network, style, tile, strength, transform):
     large = picture(147, 93, seed=5)
     statistics = network.statistics(style)
-    whole = network.stylize(large, statistics, strength)
+    whole = network.stylize(large, statistics, strength, transform=transform)
     assert whole.std() > 0.02  # there is something to compare
-    tiled = stylize_by_tiles(network, large, statistics, strength, tile=tile)
+    tiled = stylize_by_tiles(network, large, statistics, strength, tile=tile, transform=transform)
     torch.testing.assert_close(tiled, whole, **ROUNDING)
 
 

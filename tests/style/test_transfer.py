@@ -3,11 +3,15 @@
 import pytest
 import torch
 
-from matroot.style import apply_style, blend, style_statistics, stylize
+from matroot.style import OptimalTransport, apply_style, blend, style_statistics, stylize
 from matroot.style.color import recolored
+from matroot.style.grain import GRAIN, without_grain
 from matroot.style.transfer import limited
 
 from .examples import picture, small_network
+
+ROUNDING = {"rtol": 0, "atol": 1e-10}
+"""Of float64, amplified by inverse roots."""
 
 
 @pytest.fixture
@@ -21,11 +25,24 @@ def painting():
     return picture(64, 53, seed=2)[0].float() ** 2
 
 
-def test_it_is_the_network(network, content, style):
-    expected = network.stylize(content, network.statistics(style))
-    torch.testing.assert_close(stylize(content, style, network=network), expected, rtol=0, atol=1e-11)
-    half = network.stylize(content, network.statistics(style), 0.5)
-    torch.testing.assert_close(stylize(content, style, 0.5, network=network, tile=32), half, rtol=0, atol=1e-11)
+@pytest.mark.parametrize("transform", ["transport", "whitening", OptimalTransport(max_gain=3)], ids=str)
+def test_it_is_the_network(network, content, style, transform):
+    options = {"transform": transform, "grain": 0.0, "network": network}
+    statistics = network.statistics(style)
+    expected = network.stylize(content, statistics, transform=transform)
+    torch.testing.assert_close(stylize(content, style, **options), expected, **ROUNDING)
+    half = network.stylize(content, statistics, 0.5, transform=transform)
+    torch.testing.assert_close(stylize(content, style, 0.5, tile=32, **options), half, **ROUNDING)
+
+
+@pytest.mark.parametrize(("strength", "share"), [(0.25, 0.5), (0.5, 1.0), (1.0, 1.0)])
+def test_grain_is_smoothed_before(network, content, style, strength, share):
+    smooth = without_grain(content, GRAIN, share, tile=512)
+    assert (smooth - content).abs().max() > 1 / 255
+    expected = stylize(smooth, style, strength, grain=0, network=network)
+    torch.testing.assert_close(stylize(content, style, strength, network=network), expected, **ROUNDING)
+    # At strength 0 nothing is.
+    assert torch.equal(stylize(content, style, 0.0, network=network), network(content))
 
 
 def test_shape_and_dtype_are_those_of_the_content(network, photo, painting):
@@ -56,17 +73,17 @@ def test_several_styles(network, content, style):
     other = picture(30, 40, seed=3)
     statistics = blend([network.statistics(style), network.statistics(other)], [1, 3])
     expected = network.stylize(content, statistics)
-    found = stylize(content, [style[0], other], weights=[0.5, 1.5], network=network)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-11)
+    found = stylize(content, [style[0], other], weights=[0.5, 1.5], grain=0, network=network)
+    torch.testing.assert_close(found, expected, **ROUNDING)
 
 
 def test_colours_are_kept(network, content, style):
     # Each photo with a painting in its own colours.
-    found = stylize(content, style, keep_colors=True, network=network)
+    found = stylize(content, style, keep_colors=True, grain=0, network=network)
     for k, photo in enumerate(content.split(1)):
         expected = network.stylize(photo, network.statistics(recolored(style, photo)))
-        torch.testing.assert_close(found[k : k + 1], expected, rtol=0, atol=1e-11)
-    assert (found - stylize(content, style, network=network)).abs().mean() > 0.01
+        torch.testing.assert_close(found[k : k + 1], expected, **ROUNDING)
+    assert (found - stylize(content, style, grain=0, network=network)).abs().mean() > 0.01
 
 
 def test_max_size_is_that_of_the_result(network, photo, painting):
@@ -121,6 +138,8 @@ def test_a_style_for_many_photos(network, photo, painting):
         ({"tile": 0}, ValueError, "at least one pixel"),
         ({"weights": [1, 1]}, ValueError, "one for each of 1 styles"),
         ({"method": "nonsense"}, ValueError, "unknown method"),
+        ({"transform": "nonsense"}, ValueError, "unknown transform"),
+        ({"grain": -1}, ValueError, "levels from 0 on"),
         ({"style": []}, ValueError, "at least one style"),
         ({"style": torch.rand(2, 3, 8, 8)}, ValueError, "batch of 2"),
         ({"style": torch.rand(8, 8)}, ValueError, "a style must be"),

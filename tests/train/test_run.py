@@ -207,3 +207,22 @@ def test_without_tensorboard_a_run_is_the_same(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     assert run.train(tiny_recipe(epochs=1), tmp_path, quiet=True).epochs == 1
     assert not (tmp_path / "tensorboard").exists()
+
+
+def test_nothing_is_compiled_to_measure_statistics(tmp_path, monkeypatch):
+    """Norms that take the mean of some batches in the place of a running one would be compiled once more."""
+    compiled, first = [], torch.nn.Module.compile
+
+    def backend(graph, inputs):
+        compiled.append(graph)
+        return graph.forward
+
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda module: first(module, backend=backend))
+    counts = []
+    for recalibrate in (0, 2):
+        torch._dynamo.reset()
+        compiled.clear()
+        recipe = tiny_recipe(compile=True, recalibrate=recalibrate, epochs=2)
+        run.train(recipe, tmp_path / str(recalibrate), quiet=True)
+        counts.append(len(compiled))
+    assert counts[0] == counts[1] > 0

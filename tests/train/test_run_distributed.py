@@ -1,7 +1,7 @@
 """``train()`` under torchrun: two processes reproduce the run of one, and resume each other's."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -105,6 +105,7 @@ def _two(ranks, folder):
     run(TRANSFORMER, folder / "sharded", ranks, fsdp=True)
     run(TRANSFORMER, folder / "sharded-one", ranks, fsdp=True, stop_after=2)
     run(TRANSFORMER, folder / "one-sharded", ranks, fsdp=True, resume=True)
+    run(replace(TRANSFORMER, channels_last=True), folder / "channels-last", ranks, fsdp=True)
 
 
 def test_two_processes_reproduce_the_run_of_one(tmp_path):
@@ -118,5 +119,6 @@ def test_two_processes_reproduce_the_run_of_one(tmp_path):
     assert_same(tmp_path / "two-one", tmp_path / "one")
     assert_same(tmp_path / "sharded", tmp_path / "whole")
     assert_same(tmp_path / "one-sharded", tmp_path / "whole")
+    assert_same(tmp_path / "channels-last", tmp_path / "whole")
     run(TRANSFORMER, tmp_path / "sharded-one", resume=True)
     assert_same(tmp_path / "sharded-one", tmp_path / "whole")

@@ -181,6 +181,15 @@ def _describe_stylize(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-pixels", type=int, default=100_000_000, metavar="N", help="refuse larger images; default 100 million"
     )
+    parser.add_argument(
+        "--transform",
+        choices=("transport", "whitening"),
+        default="transport",
+        help="transport (default) changes the photo least; whitening gives exactly the style's covariances",
+    )
+    parser.add_argument(
+        "--grain", type=float, default=4.0, metavar="LEVELS", help="smooth what varies less; default 4 of 255"
+    )
     parser.add_argument("--method", default="auto", metavar="NAME", help="how roots are taken; default auto")
     parser.add_argument("--device", metavar="NAME", help="such as cpu or cuda:1; the GPU if there is one")
     parser.add_argument(

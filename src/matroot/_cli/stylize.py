@@ -1,6 +1,7 @@
 """``matroot stylize``."""
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -108,6 +109,8 @@ def _is_same_file(one: Path, other: Path) -> bool:
 def _check_numbers(arguments: argparse.Namespace) -> None:
     if not 0 <= arguments.strength <= 1:
         raise CommandError(f"--strength must be from 0 to 1, got {arguments.strength}")
+    if not 0 <= arguments.grain < math.inf:
+        raise CommandError(f"--grain must be at least 0, got {arguments.grain}")
     for option in ("max_size", "style_size", "tile", "max_pixels"):
         value = getattr(arguments, option)
         if value is not None and value < 1:
@@ -170,6 +173,8 @@ class _Transfer:
             self.arguments.strength,
             max_size=self.arguments.max_size,
             tile=self.arguments.tile,
+            transform=self.arguments.transform,
+            grain=self.arguments.grain,
             method=self.method,
             network=self.network,
             progress=progress,

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from .statistics import Coloring, Moments, StyleStatistics
+from .transforms import Whitening
 
 COLOR_EPS = 1e-5
 """Added to the variances of colours: less than one level of 255, squared."""
@@ -15,7 +16,7 @@ def recolored(pictures: Tensor, like: Tensor) -> Tensor:
     They are exact but for values that would leave [0, 1], which are clipped.
     """
     colors = StyleStatistics.of([Moments.of(like)], COLOR_EPS)
-    transform = Coloring.between(Moments.of(pictures), colors.means[0], colors.roots[0], 1.0, COLOR_EPS)
+    transform = Coloring.between(Moments.of(pictures), colors.means[0], colors.roots[0], 1.0, COLOR_EPS, Whitening())
     return transform(pictures).clamp_(0, 1)
 
 

@@ -1,4 +1,4 @@
-"""The network of the universal transfer: an autoencoder with a whitening and colouring transform at four depths."""
+"""The network of the universal transfer: an autoencoder with a transform of means and covariances at four depths."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -11,6 +11,7 @@ from ..gradients import Gradient
 from ..methods import Method
 from ..nn._validation import require_eps, require_feature_maps
 from .statistics import Coloring, Moments, StyleStatistics
+from .transforms import Transform, transform_of
 
 TRANSFORMS = 4
 """Transforms on the way from the deepest features to the picture, one a scale."""
@@ -171,6 +172,7 @@ class StyleNetwork(nn.Module):
         style: StyleStatistics,
         strength: float | Tensor = 1.0,
         *,
+        transform: str | Transform = "transport",
         method: str | Method = "auto",
         gradient: str | Gradient | None = None,
     ) -> Tensor:
@@ -182,6 +184,7 @@ class StyleNetwork(nn.Module):
             content: (B, 3, H, W) in [0, 1].
             style: with a batch of 1 or B.
             strength: from 0, which is the autoencoder, to 1; or a tensor (B,).
+            transform: "transport" or "whitening", or an :class:`OptimalTransport` or :class:`Whitening`.
             method: how the roots are taken, see :func:`matroot.sqrtm`.
             gradient: how their derivatives are computed, see :func:`matroot.sqrtm`.
 
@@ -190,15 +193,17 @@ class StyleNetwork(nn.Module):
 
         Raises:
             TypeError: for integers and complex numbers.
-            ValueError: for another shape.
+            ValueError: for another shape, or an unknown transform.
         """
+        transform = transform_of(transform)
         if not isinstance(strength, Tensor) and strength == 0:
             return self(content)
         x = None
         for k, features in enumerate(reversed(self.encode(content))):
             x = self.step(k, x, features)
             moments = Moments.of(x)
-            x = Coloring.between(moments, style.means[k], style.roots[k], strength, self.eps, method, gradient)(x)
+            mean, root = style.means[k], style.roots[k]
+            x = Coloring.between(moments, mean, root, strength, self.eps, transform, method, gradient)(x)
         return self.paint(cast(Tensor, x))
 
     def extra_repr(self) -> str:

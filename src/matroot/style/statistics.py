@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .._api import invsqrtm, sqrtm
+from .._api import sqrtm
 from .._tracing import autocast_disabled
 from ..backends import torch_ops
 from ..gradients import Gradient
 from ..methods import Method
 from ..nn.covariance import add_to_diagonal, covariance_of_deviations, deviations
+from .transforms import Transform
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def normalized_weights(count: int, weights: Sequence[float] | None) -> list[floa
 
 @dataclass(frozen=True)
 class Coloring:
-    """The affine map that whitens the content's features and colours them: matrix x + offset."""
+    """The affine map that gives the content's features the statistics of the style: matrix x + offset."""
 
     matrix: Tensor
     """(B, C, C)."""
@@ -139,18 +140,19 @@ class Coloring:
         root: Tensor,
         strength: float | Tensor,
         eps: float,
+        transform: Transform,
         method: str | Method = "auto",
         gradient: str | Gradient | None = None,
     ) -> "Coloring":
         """From the content's moments to the style's mean and root, see :class:`StyleStatistics`.
 
-        strength a: a (root S_content^(-1/2) (x - content mean) + mean) + (1 - a) x; a tensor is (B,), one an image.
+        strength a: a (M (x - content mean) + mean) + (1 - a) x with M of the transform; a tensor is (B,), one an image.
         """
         if isinstance(strength, Tensor):
             strength = strength.view(-1, 1, 1)
-        whiten = invsqrtm(add_to_diagonal(content.covariance, eps), method, gradient=gradient)
-        with autocast_disabled(whiten):
-            matrix = strength * (root @ whiten)
+        M = transform.matrix(add_to_diagonal(content.covariance, eps), root, method, gradient)
+        with autocast_disabled(M):
+            matrix = strength * M
             offset = strength * mean - matrix @ content.mean
             return cls(matrix + (1 - strength) * torch_ops.identity(matrix), offset)
 

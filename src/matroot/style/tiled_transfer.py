@@ -9,6 +9,7 @@ from ..methods import Method
 from .network import TRANSFORMS, StyleNetwork
 from .statistics import Coloring, StyleStatistics
 from .tiles import MergedMoments, Tile, tiles
+from .transforms import Transform, transform_of
 
 # Pixels around a pixel that can change it, rounded up to multiples of 8.
 ENCODER_CONTEXT = 32
@@ -57,6 +58,7 @@ def stylize_by_tiles(
     strength: float = 1.0,
     *,
     tile: int,
+    transform: str | Transform = "transport",
     method: str | Method = "auto",
     progress: Progress = lambda fraction: None,
 ) -> Tensor:
@@ -73,16 +75,19 @@ def stylize_by_tiles(
         style: of the same network.
         strength: from 0, which is the autoencoder, to 1.
         tile: the side of a tile in pixels.
+        transform: see :meth:`StyleNetwork.stylize`.
         method: how the roots are taken, see :func:`matroot.sqrtm`.
         progress: is called with the fraction that is done.
 
     Returns:
         The pictures, (B, 3, H, W), on the content's device and in its dtype.
     """
+    transform = transform_of(transform)
     if strength == 0:
         return reproduce_by_tiles(network, content, tile=tile, progress=progress)
     if max(content.shape[2:]) <= tile:
-        picture = network.stylize(content.to(next(network.parameters()).device), style, strength, method=method)
+        on_device = content.to(next(network.parameters()).device)
+        picture = network.stylize(on_device, style, strength, transform=transform, method=method)
         progress(1.0)
         return picture.to(content)
     transforms: list[Coloring] = []
@@ -93,7 +98,7 @@ def stylize_by_tiles(
 
     def add_transform(merged: MergedMoments) -> None:
         mean, root = style.means[len(transforms)], style.roots[len(transforms)]
-        transforms.append(Coloring.between(merged.moments(), mean, root, strength, network.eps, method))
+        transforms.append(Coloring.between(merged.moments(), mean, root, strength, network.eps, transform, method))
 
     deep, middle = _empty_features(network, content, 8), _empty_features(network, content, 4)
     merged = MergedMoments()

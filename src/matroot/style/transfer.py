@@ -9,9 +9,11 @@ from torch.nn import functional
 from ..methods import Method
 from ..nn.whiten_color import require_blend
 from .color import recolored, split_alpha
+from .grain import GRAIN, without_grain
 from .network import StyleNetwork
 from .statistics import StyleStatistics, blend
 from .tiled_transfer import Progress, statistics_by_tiles, stylize_by_tiles
+from .transforms import Transform
 from .weights import load
 
 TILE = 512
@@ -30,6 +32,8 @@ def stylize(
     max_size: int | None = None,
     style_size: int | None = STYLE_SIZE,
     tile: int = TILE,
+    transform: str | Transform = "transport",
+    grain: float = GRAIN,
     method: str | Method = "auto",
     network: StyleNetwork | None = None,
     progress: Progress = lambda fraction: None,
@@ -48,6 +52,10 @@ def stylize(
         max_size: longest side of the result; a larger content is reduced first.
         style_size: the same for the styles.
         tile: larger pictures are computed in tiles of this side, which bounds memory and does not change the result.
+        transform: how features are given the style's covariance: "transport" (:class:`OptimalTransport`), "whitening"
+            (:class:`Whitening`), or one of these objects.
+        grain: standard deviation, in levels of 255, below which variation of the content counts as noise and is
+            smoothed away first, in full from strength 0.5 on; 0: nothing is.
         method: how the roots are taken, see :func:`matroot.sqrtm`.
         network: with weights of your own, see :func:`load`; its device and precision are those of the computation.
             None: with the packaged weights.
@@ -59,7 +67,7 @@ def stylize(
 
     Raises:
         TypeError: for integers.
-        ValueError: for other shapes, strengths, weights and sizes.
+        ValueError: for other shapes, strengths, weights, sizes, transforms and grains.
         WeightsError: if there are no packaged weights and no network is given.
 
     Example:
@@ -91,6 +99,8 @@ def stylize(
             strength,
             max_size=max_size,
             tile=tile,
+            transform=transform,
+            grain=grain,
             method=method,
             network=network,
             progress=lambda fraction, k=k: progress((k + fraction) / len(images)),
@@ -154,6 +164,8 @@ def apply_style(
     *,
     max_size: int | None = None,
     tile: int = TILE,
+    transform: str | Transform = "transport",
+    grain: float = GRAIN,
     method: str | Method = "auto",
     network: StyleNetwork,
     progress: Progress = lambda fraction: None,
@@ -166,6 +178,8 @@ def apply_style(
         strength: 0 is the content as the network reproduces it, 1 the full transfer.
         max_size: longest side of the result; a larger content is reduced first.
         tile: larger pictures are computed in tiles of this side.
+        transform: see :func:`stylize`.
+        grain: see :func:`stylize`.
         method: how the roots are taken, see :func:`matroot.sqrtm`.
         network: its device and precision are those of the computation.
         progress: is called with the fraction that is done.
@@ -175,7 +189,7 @@ def apply_style(
 
     Raises:
         TypeError: for integers.
-        ValueError: for other shapes, strengths and sizes.
+        ValueError: for other shapes, strengths, sizes, transforms and grains.
 
     Example:
         >>> from matroot.style import StyleNetwork, apply_style, style_statistics
@@ -186,8 +200,11 @@ def apply_style(
     """
     require_blend(strength)
     colors, alpha = _one_picture(content, "content")
-    colors = limited(colors, max_size)
-    painted = stylize_by_tiles(network, colors, style, strength, tile=tile, method=method, progress=progress)
+    # All of it from half strength on: less would show, as gains are large before the grain is gone.
+    colors = without_grain(limited(colors, max_size), grain, min(1.0, 2 * strength), tile=tile)
+    painted = stylize_by_tiles(
+        network, colors, style, strength, tile=tile, transform=transform, method=method, progress=progress
+    )
     if alpha is not None:
         painted = torch.cat((painted, limited(alpha, max_size)), 1)
     return painted[0]

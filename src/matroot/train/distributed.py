@@ -114,6 +114,8 @@ def parallel(model: nn.Module, recipe: Recipe, ranks: Ranks, fsdp: bool = False)
         dist.broadcast(value, 0)
         tensor.detach().copy_(value)
     if fsdp:
+        for parameter in model.parameters():
+            parameter.data = parameter.data.contiguous()  # FSDP takes no other layouts; those of images are their own
         mesh = dist.init_device_mesh(ranks.device.type, (ranks.world,))
         # The whole network too: after an evaluation it would keep copies of weights that may change before the next.
         for module in (*blocks, model):

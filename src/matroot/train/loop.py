@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from itertools import islice
 from typing import Any
 
+import torch
 from torch import nn
 from torch.amp.grad_scaler import GradScaler
 
@@ -114,7 +115,9 @@ class Trainer:
         with self._evaluated():
             if self.recipe.recalibrate:
                 batches = islice(self.data.train.epoch(epoch), self.recipe.recalibrate)
-                with autocast(self.recipe, self.ranks.device):
+                # Layers average in another way meanwhile, which would be compiled for these few batches.
+                eager = torch.compiler.set_stance("force_eager") if self.recipe.compile else nullcontext()
+                with autocast(self.recipe, self.ranks.device), eager:
                     images = (images for images, _ in batches)
                     update_statistics(self.model, images, network.frozen_norms(self.network, self.recipe))
                 if self.average is not None:
@@ -163,7 +166,8 @@ class Trainer:
         images, labels = next(islice(self.data.train.epoch(epoch), index, None))
         images, targets = mix(self.recipe, self.data.num_classes, images, labels, epoch, index)
         layer = diagnose(self.model, self.recipe, images, targets)
+        kept = f"The checkpoint is that of epoch {epoch - 1}" if epoch > 1 else "There is no checkpoint yet"
         return NonFiniteError(
             f"training stopped in epoch {epoch}, at step {index + 1} of {self.steps}: {layer}. "
-            f"The checkpoint is that of epoch {epoch - 1}. A smaller lr, clip_norm or precision float32 may help"
+            f"{kept}. A smaller lr, clip_norm or precision float32 may help"
         )

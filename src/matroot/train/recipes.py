@@ -151,9 +151,9 @@ _VIDEO_KINETICS = replace(
 _VIDEO_FIGHT = replace(
     _VIDEO_SHORT,
     dataset="fight",
-    epochs=100,
+    epochs=60,
     batch_size=16,
-    image_size=112,
+    image_size=80,
     optimizer="adamw",
     lr=1e-3,
     weight_decay=0.05,
@@ -161,6 +161,7 @@ _VIDEO_FIGHT = replace(
     warmup_epochs=5,
     freeze_norms=False,
     initial_weights=None,
+    channels_last=True,
 )
 
 _SOVIT = Recipe(

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -113,6 +114,32 @@ def test_more_presets_join_those_that_are_there(tmp_path, console, trained):
         *((preset, seed) for preset in ("default", "ns") for seed in SEEDS),
         ("baseline", 0),
     }
+
+
+def test_a_result_file_stands_for_the_folders_of_its_runs(tmp_path, console, trained):
+    """Those of another machine: their runs are not made again, and the others join them."""
+    compare(request(tmp_path / "there", presets=("baseline", "default")), console)
+    here = tmp_path / "here"
+    here.mkdir()
+    shutil.copy(tmp_path / "there" / FILE, here)
+    before = read(here / FILE).runs
+    assert compare(request(here), console) == 0
+    assert trained.names[4:] == ["ns-seed0", "ns-seed1"]
+    assert read(here / FILE).runs[:4] == before
+    assert [run.preset for run in read(here / FILE).runs[4:]] == ["ns", "ns"]
+    assert "4 of 6 runs are there" in console.export_text()
+
+
+def test_a_folder_wins_over_the_result_file(tmp_path, console, trained):
+    """One that was begun anew is not finished, whatever is known of an earlier run."""
+    compare(request(tmp_path, presets=("default",), seeds=(0,)), console)
+    shutil.rmtree(tmp_path / "default-seed0")
+    trained.how["default-seed0"] = {"stop_after": 2}
+    with pytest.raises(KeyboardInterrupt):
+        execution.train_run(plan(RECIPE, ("default",), (0,), tmp_path)[0], RunOptions())
+    trained.how.clear()
+    assert compare(request(tmp_path, presets=("default",), seeds=(0,)), console) == 0
+    assert trained.names == ["default-seed0"] * 3
 
 
 def test_what_was_interrupted_goes_on_where_it_was(tmp_path, console, trained):

@@ -1,12 +1,16 @@
 """Figures of the table against those worked out by hand."""
 
+from dataclasses import replace
+
 import pytest
 from rich.console import Console
 
 from matroot.train.compare.findings import findings
+from matroot.train.compare.plan import shared_fields
 from matroot.train.compare.results import StepTime, Timing
 from matroot.train.compare.summary import cells, heads, milliseconds, notes, spread, summarise
 from matroot.train.compare.terminal import show
+from matroot.train.recipes import RECIPES
 
 from .examples import RUNS, comparison, run
 
@@ -51,6 +55,27 @@ def test_other_data_are_named_beside_the_figures():
     assert "another experiment" in said
     same = comparison()
     assert "another experiment" not in " ".join(notes(same, summarise(same)))
+
+
+def test_what_is_not_the_variants_is_named_beside_the_figures():
+    short = RECIPES["dbn"]["short"]
+    for recipe, said in (
+        (short, "These runs follow the variant short with 30 epochs."),
+        (replace(short, epochs=5, dataset="digits"), "These runs follow the variant short with 5 epochs."),
+        (
+            replace(short, milestones=(1, 2), precision="float32"),
+            "These runs follow the variant short with 30 epochs, milestones [1, 2], precision float32.",
+        ),
+    ):
+        one = comparison(recipe=shared_fields(recipe))
+        assert said in notes(one, summarise(one))
+    unknown = comparison(variant="of-another-version")
+    assert "These runs follow the variant of-another-version with 3 epochs." in notes(unknown, summarise(unknown))
+
+
+def test_presets_that_were_only_timed_have_no_runs():
+    (row,) = summarise(comparison(runs=(), timing=Timing("cpu", {"ns": StepTime(1.0, 1.0, 1.0, "eager")}))).rows
+    assert cells(row)[:4] == ("ns", "-", "-", "-")
 
 
 def test_failures_are_named():

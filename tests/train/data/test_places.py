@@ -46,6 +46,15 @@ def test_the_path_may_be_a_file_of_the_data_set(tmp_path):
     assert source(tmp_path / "cifar10_webp_lossless_A.zip") == str(tmp_path)
 
 
+def test_a_file_of_another_data_set_is_none(tmp_path):
+    """Whatever lies beside it."""
+    cifar10_zips(tmp_path)
+    other = tmp_path / "cub40_s160.zip"
+    other.touch()
+    with pytest.raises(DataError, match=r"cub40_s160\.zip \(--data\): nothing of it"):
+        source(other)
+
+
 def test_not_found_says_what_was_expected_where(tmp_path, monkeypatch):
     monkeypatch.setenv("MATROOT_DATA", str(tmp_path / "named"))
     with pytest.raises(DataError) as failure:

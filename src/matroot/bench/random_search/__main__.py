@@ -17,6 +17,7 @@ from ..text import table
 from . import __doc__ as description
 from .batches import MAX_SIZE, batch_of
 from .check import check
+from .execution import reports_of
 from .search import Search, load
 
 SAVE_EVERY = 10.0
@@ -32,22 +33,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="benchmarks/results/random-<device>.json unless given")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--max-n", type=int, default=MAX_SIZE, help="largest size (%(default)s)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the batches (%(default)s)")
     parser.add_argument("--fresh", action="store_true", help="start over")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="one batch, as a table; nothing is written")
     chosen = parser.parse_args(arguments)
     if chosen.only is not None:
         return show_batch(chosen.only, chosen.device, chosen.max_n)
+    if chosen.jobs < 1:
+        parser.error(f"--jobs must be at least 1, got {chosen.jobs}")
     path = chosen.out or Path("benchmarks/results") / f"random-{device_name()}.json"
     search = Search(chosen.device, chosen.max_n) if chosen.fresh else load(path, chosen.device, chosen.max_n)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     saved = time.perf_counter()
+    numbers = range(search.done, chosen.batches)
     try:
-        with Progress(*columns, console=console, disable=not console.is_interactive) as progress:
+        with (
+            Progress(*columns, console=console, disable=not console.is_interactive) as progress,
+            reports_of(numbers, chosen.device, chosen.max_n, chosen.jobs) as reports,
+        ):
             bar = progress.add_task("batches", total=chosen.batches, completed=search.done)
-            while search.done < chosen.batches:
-                batch = batch_of(search.done, chosen.max_n)
-                search.add(batch, check(batch, chosen.device))
+            for number, report in zip(numbers, reports, strict=True):
+                search.add(batch_of(number, chosen.max_n), report)
                 progress.advance(bar)
                 if time.perf_counter() - saved > SAVE_EVERY:
                     search.save(path)

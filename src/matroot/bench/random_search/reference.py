@@ -7,9 +7,10 @@ from torch import Tensor
 
 from .batches import Matrices
 
-ROUNDS = 5
+ROUNDS = 3
 """Newton's steps. The first eigenvectors are those before rounding: each step reduces the error by the rounding times
-the condition number, which is below a tenth."""
+the condition number, which is below a tenth, and in random bases a hundredth. Two steps leave less than a thousandth of
+a unit of rounding, in all dtypes."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,8 @@ class Answer:
 
 
 def answer_of(found: Matrices) -> Answer:
-    """By S D + D S = A - S^2, R + R (I - S R) and the equation of the gradient, solved in nearly the eigenbasis.
-
-    Rounding to a half type changes the eigenvectors too much: there they are computed.
-    """
+    """By S D + D S = A - S^2, R + R (I - S R) and the equation of the gradient, solved in nearly the eigenbasis."""
     A, U, values = found.scaled_A[found.good], found.vectors, found.values
-    if found.A.dtype.itemsize == 2:
-        values, U = torch.linalg.eigh(0.5 * (A + A.mT))
     s = values.sqrt()
 
     def solve(C: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from torch.nn import functional
 from torch.nn.utils import clip_grad_norm_
 
 from ..network import StyleNetwork
+from ..transforms import Whitening
 from .batches import Batches, Pairs
 from .losses import content_distance, feature_distance, style_distance, total_variation
 from .recipe import Recipe
@@ -91,7 +92,7 @@ class Distiller:
                 seen = self.teacher.encode(torch.cat([content, style]))
                 of_content, of_style = zip(*(x.chunk(2) for x in seen), strict=True)
                 of_originals = [torch.cat([x[:half], y[half:]]) for x, y in zip(of_content, of_style, strict=True)]
-            painted = self.network.stylize(content, self.network.statistics(style)).float()
+            painted = self.network.stylize(content, self.network.statistics(style), transform=Whitening()).float()
             reproduced = self.network(originals).float()
             # One pass of the teacher for both.
             seen = self.teacher.encode(torch.cat([painted, reproduced]))

@@ -55,8 +55,13 @@ def dashes(preset: str) -> str:
 
 
 def curves(ident: str, found: Sequence[Line], epochs: int, last_third: bool = False) -> str:
-    """Test accuracy against epoch: means as lines, least to greatest of the runs as bands; empty without a line."""
+    """Test accuracy against epoch: means as lines, least to greatest of the runs as bands; empty without a line.
+
+    The last third is left out where it is one epoch, of which the table says as much.
+    """
     first = 2 * epochs // 3 if last_third else 0
+    if last_third and epochs - first < 2:
+        return ""
     found = [part for line in found if (part := _from(line, first)).epochs]
     if not found:
         return ""

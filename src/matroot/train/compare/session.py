@@ -60,7 +60,8 @@ def compare(request: Request, console: Console) -> int:
     console.print(f"{len(runs) - len(missing)} of {len(runs)} runs are there: {request.out}", highlight=False)
     try:
         if missing:
-            with Board(runs, request.jobs, console, session.note_end) as board:
+            shown = [run for run in runs if run in missing or run.folder.exists()]
+            with Board(shown, request.jobs, console, session.note_end) as board:
                 if request.jobs > 1 or deadline is not None:
                     run_in_processes(
                         missing,
@@ -143,11 +144,14 @@ class _Session:
             state = read_run(run.folder)
             if state.recipe is not None:
                 require_same(run.folder / "run.json", state.recipe, as_json(run.recipe))
+            elif not self.is_missing(run):
+                continue  # made elsewhere, or its folder is gone
             self._note(run, state, None)
 
     def is_missing(self, run: Run) -> bool:
-        """Whether a run is not finished."""
-        return read_run(run.folder).result is None
+        """Whether the result file does not have the result of a run."""
+        known = [one for one in self.comparison.of(run.recipe.preset) if one.seed == run.recipe.seed]
+        return not known or known[0].result is None
 
     def note_end(self, run: Run, failure: str | None) -> RunState:
         """Take note of how far a run came, and write it."""

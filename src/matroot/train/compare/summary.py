@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
+from typing import Any
 
 from ..paper import Measure, Published, nearest_column
-from .plan import BASELINE, DEFAULT
+from ..recipes import RECIPES
+from .plan import BASELINE, DEFAULT, shared_fields
 from .results import Comparison, StepTime
 
 MISSING = "-"
@@ -118,12 +120,23 @@ def cells(row: Row) -> tuple[str, ...]:
         row.preset,
         MISSING if row.best is None else str(row.best),
         MISSING if row.final is None else str(row.final),
-        f"{row.best.runs if row.best else 0}/{row.runs}",
+        f"{row.best.runs if row.best else 0}/{row.runs}" if row.runs else MISSING,
         paper,
         MISSING if row.step is None else milliseconds(row.step.median),
         MISSING if row.ratio is None else f"{row.ratio:.2f}",
         MISSING if share is None else f"{100 * share:.1f}",
     )
+
+
+def changed_fields(comparison: Comparison) -> dict[str, Any]:
+    """Fields in which a recipe is not its variant's, besides data set and epochs, which the title has."""
+    variant = RECIPES.get(comparison.name, {}).get(comparison.variant)
+    own = {} if variant is None else shared_fields(variant)
+    return {
+        name: value
+        for name, value in comparison.recipe.items()
+        if name in own and value != own[name] and name not in ("dataset", "epochs")
+    }
 
 
 def milliseconds(value: float) -> str:
@@ -139,7 +152,8 @@ def notes(comparison: Comparison, summary: Summary) -> list[str]:
         found.append(comparison.stand_in)
     if not summary.is_papers:
         found.append(f"Ours are of {recipe['model']} on {recipe['dataset']}: another experiment, not to be compared.")
-    found.append(f"These runs follow the variant {comparison.variant} with {recipe['epochs']} epochs.")
+    changed = "".join(f", {name} {value}" for name, value in changed_fields(comparison).items())
+    found.append(f"These runs follow the variant {comparison.variant} with {recipe['epochs']} epochs{changed}.")
     unfinished = [f"{run.preset} with seed {run.seed}" for run in comparison.runs if run.result is run.failure is None]
     if unfinished:
         found.append(f"Not finished: {', '.join(unfinished)}.")

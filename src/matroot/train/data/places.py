@@ -70,7 +70,7 @@ def find(
 def _candidates(place: Path, layout: Layout) -> list[Path]:
     """The place may hold the data set, be it, or be one of its files."""
     if place.is_file():
-        return [place.parent]
+        return [place.parent] if place.name in layout.markers else []
     return [*(place / folder for folder in layout.folders), place]
 
 

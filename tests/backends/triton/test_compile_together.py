@@ -77,6 +77,7 @@ def test_a_kernel_that_does_not_compile_is_an_error(monkeypatch):
         def wait(self, timeout=None):
             raise RuntimeError("out of registers")
 
-    with pytest.raises(RuntimeError, match="out of registers"), compile_together():
-        launch_both([Kernel("roots_kernel", Broken(1)), Kernel("solve_kernel")])
-    assert not compiling_only()
+    for _ in range(2):  # the first one leaves nothing behind
+        with pytest.raises(RuntimeError, match="out of registers"), compile_together():
+            launch_both([Kernel("roots_kernel", Broken(1)), Kernel("solve_kernel")])
+        assert not compiling_only()

@@ -1,8 +1,8 @@
 """All kernels that a first call needs are compiled at once, in threads, instead of one after another."""
 
 import os
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -26,12 +26,11 @@ def compile_together() -> Iterator[None]:
     kernels: list[Any] = []
     token = _kernels.set(kernels)
     try:
-        with (
-            log_slow_compilation(kernels),
-            ThreadPoolExecutor(os.cpu_count()) as pool,
-            AsyncCompileMode(pool),
-        ):
-            yield
+        with log_slow_compilation(kernels), _CompilingPool(os.cpu_count()) as pool:
+            with AsyncCompileMode(pool, ignore_errors=True):  # which is left behind where it raises one
+                yield
+            for compilation in pool.begun:
+                compilation.result()
     finally:
         _kernels.reset(token)
 
@@ -43,3 +42,15 @@ def begin_to_compile(kernel: Any, arguments: tuple, options: dict[str, Any]) -> 
     kernels.append(kernel)
     hash_callees_first(kernel)
     kernel.warmup(*arguments, grid=(1, 1, 1), **options)
+
+
+class _CompilingPool(ThreadPoolExecutor):
+    """Threads that remember what they were given to compile."""
+
+    def __init__(self, threads: int | None) -> None:
+        super().__init__(threads)
+        self.begun: list[Future] = []
+
+    def submit(self, compile_it: Callable[[], Any]) -> Future:  # pyright: ignore[reportIncompatibleMethodOverride]
+        self.begun.append(super().submit(compile_it))
+        return self.begun[-1]

@@ -24,7 +24,7 @@ def test_the_command(tmp_path, capsys):
         "48",
     ]
     assert SCRIPT["main"]([*arguments, "--out", str(tmp_path / "result.json")]) == 0
-    found = json.loads((tmp_path / "result.json").read_text())
+    (found,) = json.loads((tmp_path / "result.json").read_text())["results"]
     assert (found["width"], found["height"], found["threads"]) == (64, 48, 2)
     assert found["processor_seconds"] > 0
     # Python and torch alone are more than this, and less than that.

@@ -7,7 +7,6 @@ own with two threads. The result file has seconds by the clock and of the proces
 """
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -20,8 +19,8 @@ from pathlib import Path
 import torch
 from torch.nn import functional
 
-from matroot._files import write_whole
 from matroot._terminal import CommandError, exit_status
+from matroot.bench.results import save_program
 from matroot.style.images import read, write
 
 THREADS = 2
@@ -59,17 +58,14 @@ def _run(arguments: Sequence[str] | None) -> int:
         "width": width,
         "height": height,
         "threads": THREADS,
-        "torch": torch.__version__,
         "seconds": round(seconds, 1),
         "processor_seconds": round(used.ru_utime + used.ru_stime, 1),
         # Linux counts in units of 1024 bytes.
         "peak_bytes": used.ru_maxrss * 1024,
     }
     print(*(f"{key} {value}" for key, value in result.items()), sep="  ")
-    try:
-        write_whole(given.out, (json.dumps(result, indent=1) + "\n").encode())
-    except OSError as error:
-        raise CommandError(f"cannot write {given.out}: {error.strerror}") from error
+    names = [f"--photo={given.photo.name}", f"--style={given.style.name}", f"--size {width} {height}"]
+    save_program(given.out, " ".join(["python tools/style_large.py", *names]), [result])
     return 0
 
 

@@ -14,7 +14,6 @@ A picture is a file, or one of a zip file: ``FILE.zip:NAME``.
 """
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Sequence
@@ -26,8 +25,8 @@ from style_gallery import squares
 from torch import Tensor
 from torch.nn import functional
 
-from matroot._files import write_whole
-from matroot._terminal import CommandError, exit_status
+from matroot._terminal import exit_status
+from matroot.bench.results import save_program
 from matroot.style import OptimalTransport, Whitening, load, stylize
 from matroot.style.grain import GRAIN
 
@@ -55,20 +54,17 @@ def _run(arguments: Sequence[str] | None) -> int:
     parser.add_argument("--size", type=int, default=256, help="pixels of a side of a picture; default %(default)s")
     given = parser.parse_args(arguments)
     contents, styles = (squares(sources, given.size) for sources in (given.contents, given.styles))
-    network, results = load(), {}
+    network, results = load(), []
     for name, (transform, grain) in WAYS.items():
         found = []
         for style in styles:
             pictures = stylize(contents, style, transform=transform, grain=grain, network=network)
             found += [measures(*pair, style) for pair in zip(contents, pictures, strict=True)]
-        results[name] = _means_where_defined(found)
-        print(name, *(f"{key} {value:.3f}" for key, value in results[name].items()), sep="  ")
+        results.append({"way": name} | _means_where_defined(found))
+        print(*(f"{key} {value:.3f}" if key != "way" else value for key, value in results[-1].items()), sep="  ")
     names = {key: [Path(name).name for name in vars(given)[key]] for key in ("contents", "styles")}
-    report = {"torch": torch.__version__, "size": given.size, **names, "results": results}
-    try:
-        write_whole(given.out, (json.dumps(report, indent=1) + "\n").encode())
-    except OSError as error:
-        raise CommandError(f"cannot write {given.out}: {error.strerror}") from error
+    command = "python tools/style_measures.py --contents PHOTO... --styles PAINTING..."
+    save_program(given.out, f"{command} --size {given.size}", results, size=given.size, **names)
     return 0
 
 

@@ -22,8 +22,9 @@ def test_measures_of_transforms():
     table = page.split("| | grain, levels |")[1].split("\n\n")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
     assert len(rows) == 7
+    measured = {found["way"]: found for found in report["results"]}
     for words, *cells in rows:
-        found = report["results"][key(words)]
+        found = measured[key(words)]
         assert cells == [
             *(f"{found[name]:.1f}" for name in ("grain", "halo")),
             f"{found['palette']:.3f}",
@@ -33,12 +34,11 @@ def test_measures_of_transforms():
 
 
 def test_a_large_photo_needs_less_than_two_minutes_and_two_gigabytes():
-    found = json.loads((ROOT / "benchmarks/results/style-large-cpu.json").read_text())
+    (found,) = json.loads((ROOT / "benchmarks/results/style-large-cpu.json").read_text())["results"]
     assert (found["width"], found["height"], found["threads"]) == (4000, 3000, 2)
-    assert found["processor_seconds"] < 2 * 120  # of two cores
+    assert found["seconds"] < 120
     assert found["peak_bytes"] < 2e9
     page = (ROOT / "docs/style.md").read_text()
-    assert (
-        f"{found['processor_seconds']:.0f} s of processor time on two threads and {found['peak_bytes'] / 1e9:.1f} GB"
-        in page
-    )
+    seconds, gigabytes = f"{found['processor_seconds']:.0f}", f"{found['peak_bytes'] / 1e9:.1f}"
+    assert f"takes {found['seconds']:.0f} s on two cores" in page.replace("\n", " ")
+    assert f"{seconds} s of processor time on two threads and {gigabytes} GB" in page

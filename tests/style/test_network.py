@@ -125,6 +125,23 @@ def test_other_numbers_of_channels(channels):
         StyleNetwork(channels)
 
 
+@pytest.mark.parametrize("slope", [-0.1, 1.0, float("nan")])
+def test_other_slopes(slope):
+    with pytest.raises(ValueError, match=r"slope must be in \[0, 1\)"):
+        StyleNetwork(slope=slope)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.2])
+def test_with_a_slope_the_deepest_features_cannot_be_cut_off(slope):
+    """All units below zero: without a slope nothing of the deepest features arrives, and nothing comes back."""
+    network = StyleNetwork((4, 4, 4, 4), slope=slope)
+    with torch.no_grad():
+        network.decoder[0].below.bias.fill_(-1e3)
+    network(torch.rand(1, 3, 16, 16)).sum().backward()
+    arrives = network.encoder[3][-1].weight.grad.abs().max() > 0
+    assert arrives == (slope > 0)
+
+
 @pytest.mark.parametrize("shape", [(3, 8, 8), (1, 1, 8, 8), (1, 4, 8, 8)])
 def test_other_shapes(network, shape):
     with pytest.raises(ValueError, match="images must have"):
@@ -132,4 +149,4 @@ def test_other_shapes(network, shape):
 
 
 def test_prints_as_its_constructor_call():
-    assert "channels=(2, 2, 2, 2), eps=0.0001" in repr(StyleNetwork((2, 2, 2, 2)))
+    assert "channels=(2, 2, 2, 2), eps=0.0001, slope=0.2" in repr(StyleNetwork((2, 2, 2, 2)))

@@ -16,10 +16,10 @@ def file(tmp_path):
 
 
 def test_round_trip(tmp_path):
-    network = StyleNetwork((4, 5, 6, 7), eps=2e-5)
+    network = StyleNetwork((4, 5, 6, 7), eps=2e-5, slope=0.1)
     save(network, tmp_path / "w", dtype=torch.float32)
     found = load(tmp_path / "w")
-    assert (found.channels, found.eps) == ((4, 5, 6, 7), 2e-5)
+    assert (found.channels, found.eps, found.slope) == ((4, 5, 6, 7), 2e-5, 0.1)
     assert not found.training
     images = torch.rand(1, 3, 16, 16)
     assert torch.equal(found(images), network(images))
@@ -39,7 +39,17 @@ def test_the_default_network_is_a_small_file(tmp_path):
 
 def test_what_the_file_says(file):
     metadata, _ = _safetensors.read(file, "weights")
-    assert metadata == {"format": "matroot-style 1", "channels": "[4, 5, 6, 7]", "eps": "2e-05", "licence": "as stated"}
+    numbers = {"channels": "[4, 5, 6, 7]", "eps": "2e-05", "slope": "0.2"}
+    assert metadata == {"format": "matroot-style 2", "licence": "as stated"} | numbers
+
+
+def test_files_of_the_first_format_have_no_slope(tmp_path):
+    network = StyleNetwork((4, 5, 6, 7), slope=0.0)
+    tensors = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
+    save_file(tensors, tmp_path / "w", {"format": "matroot-style 1", "channels": "[4, 5, 6, 7]", "eps": "1e-4"})
+    images = torch.rand(1, 3, 16, 16)
+    assert load(tmp_path / "w").slope == 0
+    assert torch.equal(load(tmp_path / "w")(images), network(images))
 
 
 def test_written_whole_or_not_at_all(file, fill_disk):

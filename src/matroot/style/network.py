@@ -32,9 +32,13 @@ class StyleNetwork(nn.Module):
         channels: widths at strides 1, 2, 4 and 8.
         eps: added to the diagonals of covariances. Features whose variance is far below are noise, which a transform
             without it would amplify to the style's variance.
+        slope: of the rectifier between the deepest features and the skip to the next scale, below zero. With 0 its
+            units die in the first hundreds of steps of a training, one after another, and the deepest transform with
+            them.
 
     Raises:
-        ValueError: if ``channels`` are not four positive numbers, or ``eps`` is negative or not finite.
+        ValueError: if ``channels`` are not four positive numbers, ``eps`` is negative or not finite, or ``slope`` is
+            not in [0, 1).
 
     Example:
         >>> from matroot.style import StyleNetwork
@@ -44,12 +48,14 @@ class StyleNetwork(nn.Module):
         torch.Size([2, 3, 20, 24])
     """
 
-    def __init__(self, channels: Sequence[int] = (32, 64, 128, 256), eps: float = 1e-4) -> None:
+    def __init__(self, channels: Sequence[int] = (32, 64, 128, 256), eps: float = 1e-4, slope: float = 0.2) -> None:
         super().__init__()
         require_eps(eps)
+        if not 0 <= slope < 1:
+            raise ValueError(f"slope must be in [0, 1), got {slope}")
         if len(channels) != TRANSFORMS or min(channels) < 1:
             raise ValueError(f"channels must be {TRANSFORMS} positive numbers, got {tuple(channels)}")
-        self.channels, self.eps = tuple(channels), eps
+        self.channels, self.eps, self.slope = tuple(channels), eps, slope
         c1, c2, c3, c4 = channels
         self.encoder = nn.ModuleList(
             [
@@ -62,7 +68,7 @@ class StyleNetwork(nn.Module):
             ]
         )
         self.decoder = nn.ModuleList(
-            [_Upward(c4, c3, deep=True, skip=True), _Upward(c3, c2, skip=True), _Upward(c2, c1)]
+            [_Upward(c4, c3, deep=True, skip=True, slope=slope), _Upward(c3, c2, skip=True), _Upward(c2, c1)]
         )
         self.painter = nn.Sequential(_conv(c1, c1), nn.ReLU(inplace=True), _conv(c1, 3))
         self.reset_parameters()
@@ -207,14 +213,15 @@ class StyleNetwork(nn.Module):
         return self.paint(cast(Tensor, x))
 
     def extra_repr(self) -> str:
-        return f"channels={self.channels}, eps={self.eps:g}"
+        return f"channels={self.channels}, eps={self.eps:g}, slope={self.slope:g}"
 
 
 class _Upward(nn.Module):
     """From a scale to that of half its stride: convolutions, upsampling, a convolution, and the encoder's features."""
 
-    def __init__(self, inputs: int, outputs: int, deep: bool = False, skip: bool = False) -> None:
+    def __init__(self, inputs: int, outputs: int, deep: bool = False, skip: bool = False, slope: float = 0.0) -> None:
         super().__init__()
+        self.slope = slope
         self.deep = _conv(inputs, inputs) if deep else None
         self.below = _conv(inputs, outputs)
         self.above = _conv(outputs, outputs)
@@ -225,7 +232,7 @@ class _Upward(nn.Module):
         height, width = features.shape[2:]
         if self.deep is not None:
             x = functional.relu(self.deep(x), inplace=True)
-        x = functional.relu(self.below(x), inplace=True)
+        x = functional.leaky_relu(self.below(x), self.slope, inplace=True)
         # Sizes were rounded up: at the right and at the bottom a row may be too many.
         x = functional.interpolate(x, scale_factor=2, mode="bilinear")[..., :height, :width]
         x = self.above(x)

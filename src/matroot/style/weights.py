@@ -12,7 +12,9 @@ from .._files import write_whole
 from .._safetensors import WeightsError as WeightsError
 from .network import StyleNetwork
 
-FORMAT = "matroot-style 1"
+FORMAT = "matroot-style 2"
+BEFORE = "matroot-style 1"
+"""Files of this format have no slope, and mean 0."""
 PACKAGED = Path(__file__).with_name("weights.safetensors")
 
 
@@ -45,9 +47,9 @@ def save(
         name: torch.empty(tensor.shape, dtype=dtype, device="cpu").copy_(tensor)
         for name, tensor in network.state_dict().items()
     }
-    made = {"format": FORMAT, "channels": json.dumps(network.channels), "eps": json.dumps(network.eps)}
+    made = {name: json.dumps(getattr(network, name)) for name in ("channels", "eps", "slope")}
     try:
-        write_whole(Path(path), to_bytes(tensors, {**(about or {}), **made}))
+        write_whole(Path(path), to_bytes(tensors, {**(about or {}), **made, "format": FORMAT}))
     except OSError as error:
         raise WeightsError(f"cannot write {path}: {error.strerror}") from error
 
@@ -76,12 +78,13 @@ def load(path: Path | str | None = None) -> StyleNetwork:
         )
     path = Path(PACKAGED if path is None else path)
     metadata, tensors = _safetensors.read(path, "weights for style transfer")
-    if metadata.get("format") != FORMAT:
+    if metadata.get("format") not in (FORMAT, BEFORE):
         found = repr(metadata["format"]) if "format" in metadata else "none"
         raise WeightsError(f"{path}: expected weights of format {FORMAT!r}; its format is {found}")
     try:
         with torch.device("cpu"):
-            network = StyleNetwork(json.loads(metadata["channels"]), json.loads(metadata["eps"]))
+            slope = "0" if metadata["format"] == BEFORE else metadata["slope"]
+            network = StyleNetwork(*map(json.loads, (metadata["channels"], metadata["eps"], slope)))
         network.load_state_dict(tensors)
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         raise WeightsError(f"{path} is damaged: its tensors are not those of the network it names: {error}") from error

@@ -150,6 +150,21 @@ def test_every_scale(exponent):
     assert torch.equal(gX, factor**0.5 * gY)
 
 
+@pytest.mark.parametrize("exponent", [-1040, -600, 600, 900])
+@pytest.mark.parametrize("function", [matroot.sqrtm, matroot.invsqrtm])
+def test_every_scale_of_cotangents(function, exponent):
+    """A power of two changes nothing but the exponent; subnormal numbers of 2^-1040 have 34 digits, and so has what
+    comes of them."""
+    A, G, factor = wishart(2, N).requires_grad_(), random_like(wishart(2, N)), 2.0**exponent
+    found = refined(function, A)
+    (X,), (Y,) = (torch.autograd.grad(found, A, H, retain_graph=True) for H in (G, factor * G))
+    if exponent > -1000:
+        assert torch.equal(factor * X, Y)
+    else:
+        assert torch.isfinite(Y).all()
+        assert error(Y * 2.0**1000, X * factor * 2.0**1000) < 100 * 2.0**-34
+
+
 def test_rotations():
     """Rotating rounds A, which moves the root by eps sqrt(kappa): tens of eps here."""
     A, Q = wishart(2, N), orthogonal(N, 5)

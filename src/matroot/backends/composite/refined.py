@@ -69,15 +69,16 @@ class Refined(CompositeBackend):
 
     def solve(self, saved: Tensors, cotangents: Cotangents, ridge: float, gradient: Gradient, output: Output) -> Tensor:
         # With c a power of two near the size of the root, A/c^2 has roots S/c and c R, which float32 can hold.
-        c = torch.exp2(torch.round(torch.log2(_largest(saved[0]))))
-        S, R = saved[0] / c, _float32(saved[1], c)
+        c = _power_of_two_near(saved[0])
+        S, R = saved[0] / c, _float32(saved[1], 1 / c)
         GS, GR = by_kind(cotangents, output)
         G = torch.zeros_like(S) if GS is None else torch_ops.hermitian(GS)
         if GR is not None:
             G = G - torch_ops.hermitian(saved[1] @ GR @ saved[1])
+        unit = _power_of_two_near(G)
         narrow = S.float()
-        X = _refined_solution(S, G, _Narrow(self.inner_for(narrow), narrow, R))
-        return torch_ops.add_ridge_term(X / c, ridge)
+        X = _refined_solution(S, G / unit, _Narrow(self.inner_for(narrow), narrow, R))
+        return torch_ops.add_ridge_term(X * (unit / c), ridge)
 
 
 @cache
@@ -99,7 +100,7 @@ class _Narrow(NamedTuple):
 
     def solve(self, right: Tensor, size: Tensor) -> Tensor:
         """X in float32 with S X + X S = right/size, symmetric; zero where the size is."""
-        unit = _float32(right, torch.where(size > 0, 1 / size, 0))
+        unit = _float32(right, torch.where(size > 0, size, 1))
         return self.backend.solve((self.S, self.R), (unit, None), 0.0, Smith(), "both")
 
 
@@ -139,7 +140,7 @@ def _refined_root(A: Tensor, narrow: _Narrow) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _refined_solution(S: Tensor, G: Tensor, narrow: _Narrow) -> Tensor:
-    """X with S X + X S = G."""
+    """X with S X + X S = G, for S and G of moderate size."""
     before = _largest(G)
     X = before * narrow.solve(G, before)
     # Of the sums in an entry of S X; those of S S are at most the largest diagonal entry of A.
@@ -150,7 +151,7 @@ def _refined_solution(S: Tensor, G: Tensor, narrow: _Narrow) -> Tensor:
         size = _largest(residual)
         active = (size > rounding) & (size < 0.5 * before)
         X = torch.addcmul(X, narrow.solve(residual, size), torch.where(active, size, 0))
-        # Is another round needed, if it gains as many digits as the last one?
+        # Is another round needed, if this one gains as many digits as the last?
         if not (active & (size * size > rounding * before)).any():
             break
         before = size
@@ -187,9 +188,9 @@ def _rounding(n: int) -> float:
     return max(8.0, 2 * n**0.5) * torch.finfo(torch.float64).eps
 
 
-def _float32(matrix: Tensor, factor: Tensor) -> Tensor:
-    """factor * matrix in float32, in one pass."""
-    return torch.mul(matrix, factor, out=torch.empty_like(matrix, dtype=torch.float32))
+def _float32(matrix: Tensor, divisor: Tensor) -> Tensor:
+    """matrix/divisor in float32, in one pass."""
+    return torch.div(matrix, divisor, out=torch.empty_like(matrix, dtype=torch.float32))
 
 
 def _longest_row(matrix: Tensor) -> Tensor:
@@ -200,3 +201,9 @@ def _longest_row(matrix: Tensor) -> Tensor:
 def _largest(matrix: Tensor) -> Tensor:
     """The largest entry by absolute value, (k, 1, 1)."""
     return torch.linalg.vector_norm(matrix, torch.inf, (-2, -1), keepdim=True)
+
+
+def _power_of_two_near(matrix: Tensor) -> Tensor:
+    """At most the largest entry, and above half of it, (k, 1, 1); one for a matrix of zeros."""
+    size = _largest(matrix)
+    return torch.where(size > 0, torch.exp2(torch.floor(torch.log2(size))), 1)

@@ -13,7 +13,7 @@ from .._safetensors import WeightsError as WeightsError
 from .network import StyleNetwork
 
 FORMAT = "matroot-style 2"
-BEFORE = "matroot-style 1"
+FIRST_FORMAT = "matroot-style 1"
 """Files of this format have no slope, and mean 0."""
 PACKAGED = Path(__file__).with_name("weights.safetensors")
 
@@ -78,12 +78,12 @@ def load(path: Path | str | None = None) -> StyleNetwork:
         )
     path = Path(PACKAGED if path is None else path)
     metadata, tensors = _safetensors.read(path, "weights for style transfer")
-    if metadata.get("format") not in (FORMAT, BEFORE):
+    if metadata.get("format") not in (FORMAT, FIRST_FORMAT):
         found = repr(metadata["format"]) if "format" in metadata else "none"
         raise WeightsError(f"{path}: expected weights of format {FORMAT!r}; its format is {found}")
     try:
         with torch.device("cpu"):
-            slope = "0" if metadata["format"] == BEFORE else metadata["slope"]
+            slope = "0" if metadata["format"] == FIRST_FORMAT else metadata["slope"]
             network = StyleNetwork(*map(json.loads, (metadata["channels"], metadata["eps"], slope)))
         network.load_state_dict(tensors)
     except (KeyError, RuntimeError, TypeError, ValueError) as error:

@@ -92,6 +92,15 @@ def test_what_there_is_no_time_for_is_not_begun(calls, tmp_path, capsys):
     assert "birds: no time left" in capsys.readouterr().out
 
 
+def test_steps_are_timed_apart_from_runs(calls, tmp_path):
+    for timing in ("none", "only"):
+        SCRIPT["main"](["birds", "--out", str(tmp_path), "--time-limit", "500", "--timing", timing])
+    runs, steps = calls.made
+    assert runs[-1] == "--no-timing"
+    assert "--no-timing" not in steps
+    assert steps[-2:] == ["--time-limit", "1"]
+
+
 def test_results_are_copied(calls, tmp_path):
     folder = tmp_path / "out/clips"
     folder.mkdir(parents=True)

@@ -2,7 +2,8 @@
 
 Each is a call of ``matroot compare``, in a folder of its own below --out. Result files of benchmarks/results are gone
 on with: runs in them are not made again. The same call goes on after an interruption or its limit. On one GPU
-start ``nvidia-cuda-mps-control -d`` before, so that the kernels of runs overlap.
+start ``nvidia-cuda-mps-control -d`` before, so that the kernels of runs overlap. Steps are timed before the runs;
+where other programs use the GPU meanwhile, ``--timing none``, and afterwards ``--timing only``.
 """
 
 import argparse
@@ -24,6 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 COMMITTED = ROOT / "benchmarks/results"
 LEAST = 20.0
 """Seconds left with which a comparison is still begun."""
+TIMING_ONLY = 1
+"""Seconds for the runs of a comparison that end before an epoch does: its steps are timed nevertheless."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", nargs="+", help="likewise (0 1)")
     parser.add_argument("--jobs", type=int, default=8, help="runs at once, which share the GPU (%(default)s)")
     parser.add_argument("--time-limit", type=float, default=float("inf"), help="seconds for all of them")
+    parser.add_argument("--timing", choices=("first", "none", "only"), default="first", help="of steps (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("runs"), help="folder of all runs (%(default)s)")
     parser.add_argument("--results", type=Path, help="where result files are copied to after each comparison")
     chosen = parser.parse_args(arguments)
@@ -110,6 +114,10 @@ def compare(name: str, remaining: float, chosen: argparse.Namespace) -> bool:
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(COMMITTED / comparison.file_name, result)
     limit = [] if remaining == float("inf") else ["--time-limit", str(int(remaining))]
+    if chosen.timing == "only":
+        limit = ["--time-limit", str(TIMING_ONLY)]
+    elif chosen.timing == "none":
+        limit.append("--no-timing")
     own = [*comparison.arguments(chosen.presets, chosen.seeds), "--out", str(folder), "--jobs", str(chosen.jobs)]
     print(f"{name}: {shlex.join(['matroot', 'compare', *own, *limit])}", flush=True)
     start = time.monotonic()

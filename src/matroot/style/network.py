@@ -32,9 +32,9 @@ class StyleNetwork(nn.Module):
         channels: widths at strides 1, 2, 4 and 8.
         eps: added to the diagonals of covariances. Features whose variance is far below are noise, which a transform
             without it would amplify to the style's variance.
-        slope: of the rectifier between the deepest features and the skip to the next scale, below zero. With 0 its
-            units die in the first hundreds of steps of a training, one after another, and the deepest transform with
-            them.
+        slope: of the rectifiers between the deepest features and the skip to the next scale, below zero. With 0 in
+            either of them its units die in the first hundreds of steps of a training, one after another, and the
+            deepest transform with them.
 
     Raises:
         ValueError: if ``channels`` are not four positive numbers, ``eps`` is negative or not finite, or ``slope`` is
@@ -231,7 +231,7 @@ class _Upward(nn.Module):
         """(B, inputs, h, w) -> (B, outputs, H, W) of the encoder's features at that scale."""
         height, width = features.shape[2:]
         if self.deep is not None:
-            x = functional.relu(self.deep(x), inplace=True)
+            x = functional.leaky_relu(self.deep(x), self.slope, inplace=True)
         x = functional.leaky_relu(self.below(x), self.slope, inplace=True)
         # Sizes were rounded up: at the right and at the bottom a row may be too many.
         x = functional.interpolate(x, scale_factor=2, mode="bilinear")[..., :height, :width]

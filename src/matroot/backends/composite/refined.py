@@ -77,7 +77,11 @@ class Refined(CompositeBackend):
             G = G - torch_ops.hermitian(saved[1] @ GR @ saved[1])
         unit = _power_of_two_near(G)
         narrow = S.float()
-        X = _refined_solution(S, G / unit, _Narrow(self.inner_for(narrow), narrow, R))
+        G = G / unit
+        X, inexact = _refined_solution(S, G, _Narrow(self.inner_for(narrow), narrow, R))
+        if inexact is not None:
+            index = inexact[:, 0, 0].nonzero()[:, 0]
+            X[index] = Smith().solve(S[index], G[index], (c[index] * saved[1][index],))
         return torch_ops.add_ridge_term(X * (unit / c), ridge)
 
 
@@ -118,15 +122,18 @@ def _scaled(A: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
 def _refined_root(A: Tensor, narrow: _Narrow) -> tuple[Tensor, Tensor, Tensor]:
     """Root and inverse root of A from float32 ones, the inverse not to the end; which roots are exact, (k, 1, 1)."""
     S, R = narrow.S.double(), narrow.R.double()
-    rounding = _rounding(A.shape[-1]) * A.diagonal(dim1=-2, dim2=-1).amax(-1)[:, None, None]
-    size = torch.full_like(rounding, torch.inf)
+    n = A.shape[-1]
+    scale = A.diagonal(dim1=-2, dim2=-1).amax(-1)[:, None, None]
+    rounding, at_small = _rounding(n) * scale, _rounding_of_image(n) * scale
+    small = _small_directions(R)
+    size = image = torch.full_like(scale, torch.inf)
     # What a round leaves of an error, at least: float32 loses the condition number, of which this is a lower bound.
     condition = (_longest_row(narrow.S) * _longest_row(narrow.R)).square().double()
     left = torch.finfo(torch.float32).eps * condition
     for remaining in reversed(range(_ROUNDS + 1)):
         residual, before = torch.baddbmm(A, S, S, alpha=-1), size
-        size = _largest(residual)
-        active = (size > rounding) & (size < 0.5 * before)
+        size, image = _largest(residual), torch_ops.frobenius(residual @ small)
+        active = ((size > rounding) | (image > at_small)) & (size < 0.5 * before)
         slow = active & (before < torch.inf) & (torch.maximum(left, size / before) > _SLOW)
         any_active, any_slow = torch.stack((active.any(), slow.any())).tolist()
         if not remaining or not any_active:
@@ -136,26 +143,46 @@ def _refined_root(A: Tensor, narrow: _Narrow) -> tuple[Tensor, Tensor, Tensor]:
             R = torch.where(slow & (distance < _NEAR), _inverse_step(R, E), R)
             narrow = narrow._replace(S=torch.where(slow, S.float(), narrow.S), R=torch.where(slow, R.float(), narrow.R))
         S = torch.addcmul(S, narrow.solve(residual, size), torch.where(active, size, 0))
-    return S, R, size <= 4 * rounding
+    return S, R, (size <= 4 * rounding) & (image <= 2 * at_small)
 
 
-def _refined_solution(S: Tensor, G: Tensor, narrow: _Narrow) -> Tensor:
-    """X with S X + X S = G, for S and G of moderate size."""
-    before = _largest(G)
-    X = before * narrow.solve(G, before)
-    # Of the sums in an entry of S X; those of S S are at most the largest diagonal entry of A.
-    rounding = _rounding(S.shape[-1]) * _longest_row(S) * _longest_row(X)
-    for _ in range(_ROUNDS):
+def _refined_solution(S: Tensor, G: Tensor, narrow: _Narrow) -> tuple[Tensor, Tensor | None]:
+    """X with S X + X S = G, for S and G of moderate size; which are not exact, (k, 1, 1), None where all are.
+
+    A solution D in float32 is one of an equation with S + E, and leaves E D + D E of a residual: of a D without a
+    preferred direction (2/n)^(1/2) |E| |D| at least, of any 2 |E| |D| at most. What a round leaves is then
+
+        |E D + D E| <= (2 n)^(1/2) |residual| |D|/|last D|.
+
+    Residuals alone do not tell: where S is small, D is up to sqrt(kappa) times as large for the same residual.
+    """
+    n = S.shape[-1]
+    size = torch_ops.frobenius(G)
+    D = narrow.solve(G, size)
+    X, norm = size * D, size * torch_ops.frobenius(D)
+    # The smallest eigenvalue of the equation is 2/|R|, and S has an entry above one: an error of 8 eps kappa at most.
+    rounding = torch.finfo(S.dtype).eps * norm
+    limit = 16 * rounding * _longest_row(narrow.R).clamp_min(1)
+    exact = torch.zeros_like(norm, dtype=torch.bool)
+    active = ~exact
+    for previous in range(_ROUNDS):
         half = torch.baddbmm(G, S, X, beta=0.5, alpha=-1)
         residual = half + half.mT
-        size = _largest(residual)
-        active = (size > rounding) & (size < 0.5 * before)
-        X = torch.addcmul(X, narrow.solve(residual, size), torch.where(active, size, 0))
-        # Is another round needed, if this one gains as many digits as the last?
-        if not (active & (size * size > rounding * before)).any():
+        size, last = torch_ops.frobenius(residual), norm
+        D = narrow.solve(residual, size)
+        norm = size * torch_ops.frobenius(D)
+        active = active & (norm <= 0.5 * last)
+        X = torch.addcmul(X, D, torch.where(active, size, 0))
+        if not previous:
+            continue  # float32 never needs less than two rounds
+        exact = exact | (active & ((2 * n) ** 0.5 * size * norm <= limit * last))
+        active = active & ~exact
+        all_exact, any_active = torch.stack((exact.all(), active.any())).tolist()
+        if all_exact:
+            return X, None
+        if not any_active:
             break
-        before = size
-    return X
+    return X, ~(exact | (size <= max(32.0, 0.5 * n) * rounding))
 
 
 def _refined_inverse(S: Tensor, R: Tensor, wanted: bool) -> tuple[Tensor, Tensor]:
@@ -186,6 +213,29 @@ def _inverse_step(R: Tensor, E: Tensor) -> Tensor:
 def _rounding(n: int) -> float:
     """A residual that rounding alone may leave, relative to a bound of the sums of n terms in it."""
     return max(8.0, 2 * n**0.5) * torch.finfo(torch.float64).eps
+
+
+def _rounding_of_image(n: int) -> float:
+    """The same for the product of a residual and a unit vector, of whose sums each is rounded for itself."""
+    return max(8.0, 0.5 * n**0.5) * torch.finfo(torch.float64).eps
+
+
+def _small_directions(R: Tensor) -> Tensor:
+    """Vectors near the eigenvectors of the smallest eigenvalues of the root, (k, n, 4), of norm one together.
+
+    With s the smallest one and v its vector, a residual r v v^T is an error of r/(2 s) of the root: relative to the
+    inverse root one of kappa r/2, and three times that to its gradient. Its entries do not tell it: where v has no
+    large ones they are r/n, what rounding leaves in any entry. Its product with v has the norm r, to which rounding
+    adds sqrt(n) of an entry's, not n.
+    """
+    n = R.shape[-1]
+    rows = torch.arange(n, device=R.device, dtype=R.dtype).square()
+    # Irregular signs, which two powers of R turn towards its largest eigenvalues.
+    V = torch.cos(rows[:, None] * torch.arange(1, 5, device=R.device)).sign().expand(len(R), n, 4)
+    for _ in range(2):
+        V = R @ V
+        V = 0.5 * V / torch.linalg.vector_norm(V, dim=-2, keepdim=True)
+    return V
 
 
 def _float32(matrix: Tensor, divisor: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Matrices up to n = 64: one launch each way, one program per matrix, everything on chip."""
+"""One launch each way, one program per matrix, everything on chip: up to n = 64, and if need be up to 128."""
 
 from functools import cache
 from typing import Any
@@ -11,6 +11,13 @@ from .schedules import coefficients
 
 LARGEST = 64
 """Matrices up to this size fit on chip."""
+LARGEST_WITH_SPILLS = 128
+"""Matrices up to this size fit if some of what registers hold is spilled."""
+FAST, COMPLETE, PHASES, NARROW = WAYS = "fast", "complete", "phases", "narrow"
+LARGE_BATCHES = FAST
+"""How batches too large for a cooperative launch are computed between the two sizes: FAST, by the fast path on chip,
+which defers some matrices; COMPLETE, by these kernels, which defer none; PHASES, by the launches of larger matrices;
+NARROW, by the same with less padding up to n = 96, which then cooperative launches have too."""
 
 
 def roots(A: Tensor, S: Tensor, R: Tensor, ridge: float, max_shift: float, key: tuple) -> None:
@@ -56,7 +63,7 @@ def _solve_launch(n: int, cuda: bool, has_S: bool, has_R: bool) -> tuple[Any, di
 def tile_and_warps(n: int) -> dict[str, int]:
     """Options of kernels with one program per matrix; measured on one H200."""
     size = max(16, 1 << (n - 1).bit_length())
-    return {"N": size, "num_warps": {16: 1, 32: 2, 64: 4}[size]}
+    return {"N": size, "num_warps": {16: 1, 32: 2, 64: 4, 128: 8}[size]}
 
 
 def _options(n: int, cuda: bool) -> dict[str, Any]:

@@ -2,14 +2,12 @@
 
 import json
 import sys
-from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
 
 import matroot
-from matroot.backends.triton.on_chip import launch as on_chip
 from matroot.bench.gpu import __main__ as program
 from matroot.bench.gpu import baselines, compared, first_use, frechet, problems, singular, steps, suite_tables
 from matroot.bench.gpu.suites import SUITES
@@ -188,29 +186,6 @@ def test_a_backend_that_is_named_is_measured():
     assert "on backend torch" in result["plan"]
     with pytest.raises(ValueError, match="the matrices are on cpu"):
         compared.measure_problem(problems.HARD[-1].small(), "cpu", quick=True, backend="triton")
-
-
-def test_a_way_for_large_batches_is_measured_and_then_left(tmp_path, monkeypatch):
-    measured = []
-
-    def measure(device, quick, backend):
-        measured.append((on_chip.LARGE_BATCHES, backend))
-        yield {"case": "one"}
-
-    monkeypatch.setitem(SUITES, "hard", replace(SUITES["hard"], measure=measure, show=lambda results: None))
-    default = on_chip.LARGE_BATCHES
-    for way in on_chip.WAYS:
-        program.measure_suite("hard", tmp_path / "suite.json", quick=True, backend=f"triton-{way}")
-        assert json.loads((tmp_path / "suite.json").read_text())["command"].endswith(f"--backend triton-{way}")
-    program.measure_suite("hard", tmp_path / "suite.json", quick=True, backend="triton")
-    assert measured == [*((way, "triton") for way in on_chip.WAYS), (default, "triton")]
-    assert default == on_chip.LARGE_BATCHES
-
-
-def test_processes_of_their_own_do_not_know_the_way(capsys):
-    with pytest.raises(SystemExit):
-        program.main(["--suites", "first-use", "--backend", "triton-complete"])
-    assert "--backend triton-complete: name suites, and not first-use" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("suites", [[], ["--suites", "hard", "float64"]])

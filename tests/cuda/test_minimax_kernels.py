@@ -36,35 +36,22 @@ def test_auto_launches_kernels(n, dtype):
     assert error(gradient.cpu().float(), exact_gradient(exact, G.to(dtype).float())) < 2 * tolerance
 
 
-COMPLETE = ("roots_kernel", "solve_kernel")
-ON_CHIP = ("fast_roots_kernel", "fast_solve_kernel")
+ON_CHIP = ("roots_kernel", "solve_kernel")
 BY_PHASE = {"fast_roots_phase_kernel": 14, "fast_gradient_phase_kernel": 13, **dict.fromkeys(ROBUST, 1)}
 
 
-@pytest.mark.parametrize(
-    ("n", "way", "launches"),
-    [
-        (100, "fast", dict.fromkeys((*ON_CHIP, *ROBUST), 1)),
-        (100, "complete", dict.fromkeys(COMPLETE, 1)),
-        (100, "phases", BY_PHASE),
-        (90, "narrow", BY_PHASE),
-        (256, "fast", BY_PHASE),
-    ],
-)
-def test_launches_of_large_batches(n, way, launches, monkeypatch):
-    """Up to 128 there is a choice; above, the fast path is phase by phase. The robust path is one launch each."""
+@pytest.mark.parametrize("n", [100, 256])
+def test_launches_of_large_batches(n):
+    """All is on chip up to 128; above, the fast path is phase by phase and the robust path one launch each."""
     pytest.importorskip("triton")
     from matroot.backends.triton.on_chip import launch as on_chip
-    from matroot.backends.triton.tiled import fast_launch
 
-    monkeypatch.setattr(on_chip, "LARGE_BATCHES", way)
-    if not fast_launch._has_shared_memory(torch.device("cuda")):
-        launches = BY_PHASE
     X = wishart(200, n, dtype=torch.float32).cuda().requires_grad_()
+    launches = dict.fromkeys(ON_CHIP, 1) if on_chip.can_take(n, X.device) else BY_PHASE
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         torch.autograd.grad(matroot.sqrtm(X).sum(), X)
     launched = {event.key: event.count for event in profile.key_averages()}
-    for name in (*COMPLETE, *ON_CHIP, *BY_PHASE):
+    for name in (*ON_CHIP, *BY_PHASE):
         assert launched.get(name, 0) == launches.get(name, 0), name
 
 

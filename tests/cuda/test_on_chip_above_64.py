@@ -1,4 +1,4 @@
-"""Other ways for large batches of matrices between n = 64 and n = 128 than the default, on a GPU."""
+"""Large batches of matrices between n = 64 and n = 128, on a GPU."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from matroot.bench.random_search.batches import Batch, matrices_of
 from matroot.bench.random_search.check import check, compute
 
 from ..bad_matrices import assert_harm_no_other, without_root
-from ..matrices import error, exact_gradient, exact_inverse_root, exact_root, random_like, wishart
+from ..matrices import error, exact_inverse_root, exact_root, random_like, wishart
 from .graphs import assert_graph_repeats
 from .test_on_chip import DEVICE, KINDS, MOST, SINGULAR
 
@@ -19,26 +19,18 @@ from matroot.backends.triton.tiled import fast_launch
 from matroot.backends.triton.tiled import launch as tiled
 
 
-@pytest.fixture
-def way(request, monkeypatch):
-    """Whatever the batch. With the kernels that take every matrix there is no robust path."""
-    monkeypatch.setattr(on_chip, "LARGE_BATCHES", request.param)
+@pytest.fixture(autouse=True)
+def large_batch(monkeypatch):
+    """Whatever the batch; and there is no robust path."""
+    if not on_chip.can_take(128, torch.device(DEVICE)):
+        pytest.skip("the GPU has too little shared memory")
     monkeypatch.setattr(fast_launch, "programs_per_matrix", lambda *_: 0)
-    if request.param == on_chip.COMPLETE:
-        if not fast_launch._has_shared_memory(torch.device(DEVICE)):
-            pytest.skip("the GPU has too little shared memory")
-        monkeypatch.setattr(tiled, "robust", None)
-    return request.param
+    monkeypatch.setattr(tiled, "robust", None)
 
 
-complete = pytest.mark.parametrize("way", [on_chip.COMPLETE], indirect=True)
-all_others = pytest.mark.parametrize("way", [on_chip.COMPLETE, on_chip.PHASES, on_chip.NARROW], indirect=True)
-
-
-@all_others
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [65, 80, 96, 97, 127, 128])
-def test_errors_are_those_of_rounding_at_every_condition(n, kind, way):
+def test_errors_are_those_of_rounding_at_every_condition(n, kind):
     conditions = tuple(10 ** (6 * k / 119) for k in range(120))
     report = check(Batch(0, n, kind, "float32", 0, conditions, {}, (True, True)), DEVICE, roots)
     assert not report.failures
@@ -47,20 +39,18 @@ def test_errors_are_those_of_rounding_at_every_condition(n, kind, way):
         assert units[worst] <= MOST[name], f"{name} at condition {conditions[worst]:.3g}"
 
 
-@complete
 @pytest.mark.parametrize(
     ("exponent", "gradients"), [(-50, (True, False)), (-25, (False, True)), (25, (True, True)), (50, (True, False))]
 )
-def test_any_scale(exponent, gradients, way):
+def test_any_scale(exponent, gradients):
     conditions = (3.0, 100.0, 1e4, 1e6)
     report = check(Batch(0, 72, "log", "float32", exponent, conditions, {}, gradients), DEVICE, roots)
     assert not report.failures
     assert all(max(units) <= MOST[name] for name, (units, _) in report.errors.items())
 
 
-@complete
 @pytest.mark.parametrize("n", [65, 96, 128])
-def test_singular_matrices(n, way):
+def test_singular_matrices(n):
     A = covariances(16, n, n // 2, device=DEVICE).float().requires_grad_()
     S, _ = roots(A)
     assert largest_error(S.detach(), exact_root(A.detach().cpu()).to(DEVICE)) < SINGULAR
@@ -68,17 +58,15 @@ def test_singular_matrices(n, way):
     assert torch.isfinite(gradient).all()
 
 
-@complete
 @pytest.mark.parametrize("kind", ["indefinite", "slightly-indefinite"])
 @pytest.mark.parametrize("n", [65, 128])
-def test_indefinite_matrices_have_no_root(kind, n, way):
+def test_indefinite_matrices_have_no_root(kind, n):
     A = without_root(kind, wishart(n, seed=1)).float()[None].to(DEVICE)
     for T in roots(A):
         assert torch.isnan(T).all()
 
 
-@complete
-def test_bad_matrices_harm_no_other(way):
+def test_bad_matrices_harm_no_other():
     def results(matrices):
         X = matrices.clone().requires_grad_()
         S, R = roots(X)
@@ -87,9 +75,8 @@ def test_bad_matrices_harm_no_other(way):
     assert_harm_no_other(wishart(300, 67, dtype=torch.float32).to(DEVICE), (3, 50, 51, 299), results)
 
 
-@complete
 @pytest.mark.parametrize("n", [65, 96, 128])
-def test_results_do_not_depend_on_the_batch(n, way):
+def test_results_do_not_depend_on_the_batch(n):
     """The same bits alone, among others, and every time; easy, hard and singular matrices side by side."""
     kinds = ("log", "uniform", "one-small", "one-large", "singular")
     made = [matrices_of(Batch(0, n, kind, "float32", 0, (3.0, 300.0, 1e5), {}, (True, True)), DEVICE) for kind in kinds]
@@ -105,24 +92,8 @@ def test_results_do_not_depend_on_the_batch(n, way):
             assert torch.equal(T[0].view(torch.int32), together[name][i].view(torch.int32)), (name, i)
 
 
-@pytest.mark.parametrize("n", [65, 96])
-@pytest.mark.parametrize("batch", [1, 16, 40])
-def test_cooperative_launches_with_less_padding(batch, n, monkeypatch):
-    """In turns with the default, which is padded to more: neither takes the other's code or scratch."""
-    A = wishart(batch, n, dtype=torch.float32)
-    G = random_like(A)
-    G = G + G.mT
-    for way in (on_chip.LARGE_BATCHES, on_chip.NARROW) * 2:
-        monkeypatch.setattr(on_chip, "LARGE_BATCHES", way)
-        found = compute(A.to(DEVICE), (G.to(DEVICE), G.to(DEVICE)), roots)
-        assert error(found["root"].cpu(), exact_root(A)) < 3e-6
-        assert error(found["inverse"].cpu(), exact_inverse_root(A)) < 3e-6
-        assert error(found["gradient"].cpu(), exact_gradient(A, G) + exact_gradient(A, G, inverse=True)) < 1e-5
-
-
-@all_others
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_strided_and_asymmetric_input(dtype, way):
+def test_strided_and_asymmetric_input(dtype):
     A = wishart(3, 81, dtype=torch.float32)
     skew = random_like(A)
     B = (A + skew - skew.mT).to(DEVICE, dtype)
@@ -134,9 +105,8 @@ def test_strided_and_asymmetric_input(dtype, way):
         assert error(R.cpu(), exact_inverse_root(exact)) < tolerance
 
 
-@all_others
 @pytest.mark.parametrize("n", [65, 128])
-def test_graphs_repeat_bit_for_bit(n, way):
+def test_graphs_repeat_bit_for_bit(n):
     made = matrices_of(Batch(0, n, "log", "float32", 0, (3.0, 300.0, 1e4, 1e6) * 4, {}, (True, True)), DEVICE)
     A = made.A.requires_grad_()
 

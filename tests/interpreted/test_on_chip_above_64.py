@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from matroot.backends.triton.on_chip import launch as on_chip
 from matroot.backends.triton.tiled import launch as tiled
 from matroot.bench.problems import symmetric, with_spectrum
 
@@ -15,9 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")  
 
 
 @pytest.fixture(autouse=True)
-def complete(monkeypatch):
-    """No matrix is deferred."""
-    monkeypatch.setattr(on_chip, "LARGE_BATCHES", on_chip.COMPLETE)
+def no_matrix_is_deferred(monkeypatch):
     monkeypatch.setattr(tiled, "robust", None)
 
 

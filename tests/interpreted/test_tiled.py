@@ -31,15 +31,13 @@ def used_memory(monkeypatch):
 
 @pytest.fixture
 def fast_path(request, monkeypatch):
-    """How the fast path is launched: "fast", on chip, by "phases", also "narrow" ones, or "cooperative", in "one tile"
-    to take less time."""
-    if request.param in ("cooperative", "one tile", "narrow cooperative"):
+    """How the fast path is launched: by "phases", or "cooperative", in "one tile" to take less time."""
+    if request.param in ("cooperative", "one tile"):
         monkeypatch.setattr(fast_launch, "programs_per_matrix", lambda *_: 1)
     if request.param == "one tile":
         monkeypatch.setattr(fast_launch, "_cooperative_tile", lambda n: 128)
-    for way in on_chip.WAYS:
-        if request.param.startswith(way):
-            monkeypatch.setattr(on_chip, "LARGE_BATCHES", way)
+    if request.param == "phases":
+        monkeypatch.setattr(on_chip, "can_take", lambda n, device: False)
     return request.param
 
 
@@ -55,11 +53,7 @@ def gradients(A, GS, GR):
     return sum(terms + ([exact_gradient(A, GR, inverse=True)] if GR is not None else []))
 
 
-@pytest.mark.parametrize(
-    ("n", "fast_path"),
-    [(65, "fast"), (65, "cooperative"), (96, "narrow"), (65, "narrow cooperative"), (100, "phases")],
-    indirect=["fast_path"],
-)
+@pytest.mark.parametrize(("n", "fast_path"), [(65, "cooperative"), (100, "phases")], indirect=["fast_path"])
 def test_roots_and_gradients(n, fast_path):
     """To a few roundings: these matrices are well-conditioned."""
     A, GS, GR = wishart(1, n, samples=2 * n + 4).float(), symmetric(1, n).float(), symmetric(1, n, seed=2).float()
@@ -178,7 +172,7 @@ def test_no_launch_both_reads_and_writes_whether_a_matrix_is_deferred(fast_path,
     assert not any(r and w for r, w in zip(read, written, strict=True))
 
 
-@pytest.mark.parametrize("fast_path", ["fast", "one tile", "phases", "narrow"], indirect=True)
+@pytest.mark.parametrize("fast_path", ["one tile", "phases"], indirect=True)
 def test_any_input(fast_path, one_robust_tile):
     """In one batch: asymmetric and very large, very small, zero, NaN, infinite; strided, with a ridge."""
     n = 65
@@ -262,7 +256,7 @@ def test_offsets_above_32_bits():
     A.copy_((16 * wishart(1, n)).round())
     found = []
     for layout in (A.contiguous(), A, A.mT):
-        scratch, _, matrix_stats = fast_launch._memory(layout, fast_roots.ROOTS_STATS.value, 64)
+        scratch, _, matrix_stats = fast_launch._memory(layout, fast_roots.ROOTS_STATS.value)
         deferred = tiled_launch.all_deferred(layout)
         numbers = (n, *layout.stride(), 0.0)
         fast_kernels.fast_scale_kernel[3, 1, 1](layout, scratch, matrix_stats, deferred, *numbers, side=128, TILE=64)

@@ -12,7 +12,6 @@ triton = pytest.importorskip("triton")
 MODULES = (
     "on_chip.roots",
     "on_chip.gradient",
-    "on_chip.fast",
     "tiled.fast_kernels",
     "robust.roots",
     "robust.gradient",
@@ -34,7 +33,7 @@ CONSTANTS = {
 PHASES = {"fast_roots_phase_kernel": (0, 1, 8), "fast_gradient_phase_kernel": (2, 3, 4)}
 # A switch that is off has code of its own in these; the code of one cotangent alone is common to several kernels.
 ALSO_OFF = {
-    "solve_kernel", "fast_solve_kernel", "fast_norms_kernel", "fast_precondition_kernel", "newton_schulz_kernel",
+    "solve_kernel", "fast_norms_kernel", "fast_precondition_kernel", "newton_schulz_kernel",
     "lyapunov_kernel", "moments_kernel", "affine_kernel",
 }  # fmt: skip
 

@@ -10,7 +10,6 @@ import torch
 
 from ..._environment import device_name
 from ..._terminal import exit_status
-from ...backends.triton.on_chip import launch as on_chip
 from ..results import save_program
 from . import __doc__ as description
 from .baselines import versions
@@ -20,9 +19,7 @@ from .table import show
 
 TABLE = "shapes"
 """The suite of well-conditioned covariances in many shapes, next to goals and the roofline."""
-LARGE_BATCHES = {f"triton-{way}": way for way in on_chip.WAYS}
-"""Kernels with each way to compute large batches of matrices that fit on chip only just."""
-KERNELS = ("auto", "triton", "torch", *LARGE_BATCHES)
+KERNELS = ("auto", "triton", "torch")
 """Backends that can be measured by name."""
 
 
@@ -80,8 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--backend", choices=KERNELS, default="auto", help="of matroot in suites other than 'shapes' and 'float64'"
     )
     chosen = parser.parse_args(arguments)
-    without = {TABLE, "float64", *(["first-use"] if chosen.backend in LARGE_BATCHES else [])}  # a process of its own
-    if chosen.backend != "auto" and (others := without & {*chosen.suites}):
+    if chosen.backend != "auto" and (others := {TABLE, "float64"} & {*chosen.suites}):
         parser.error(f"--backend {chosen.backend}: name suites, and not {' and '.join(sorted(others))}")
     if not torch.cuda.is_available():
         print("there is no CUDA device here", file=sys.stderr)
@@ -115,16 +111,13 @@ def measure_suite(name: str, path: Path, quick: bool, backend: str = "auto", dev
     """The same of another suite, saved after every result."""
     suite, results = SUITES[name], []
     began = time.perf_counter()
-    way = on_chip.LARGE_BATCHES
-    on_chip.LARGE_BATCHES = LARGE_BATCHES.get(backend, way)
     try:
-        for result in suite.measure(device, quick, "triton" if backend in LARGE_BATCHES else backend):
+        for result in suite.measure(device, quick, backend):
             results.append(result)
             spent = round(time.perf_counter() - began, 1)
             save_program(path, command_of(name, quick, backend=backend), results, versions=versions(), seconds=spent)
             print(f"{name}: {result['case']}, {spent:.0f} s", file=sys.stderr, flush=True)
     finally:
-        on_chip.LARGE_BATCHES = way
         print(f"\n{name}: {suite.title}")
         suite.show(results)
     return results

@@ -12,12 +12,17 @@ from .schedules import coefficients
 LARGEST = 64
 """Matrices up to this size fit on chip."""
 LARGEST_WITH_SPILLS = 128
-"""Matrices up to this size fit if some of what registers hold is spilled."""
-FAST, COMPLETE, PHASES, NARROW = WAYS = "fast", "complete", "phases", "narrow"
-LARGE_BATCHES = FAST
-"""How batches too large for a cooperative launch are computed between the two sizes: FAST, by the fast path on chip,
-which defers some matrices; COMPLETE, by these kernels, which defer none; PHASES, by the launches of larger matrices;
-NARROW, by the same with less padding up to n = 96, which then cooperative launches have too."""
+"""Up to this size, if some of what registers hold is spilled, and the GPU has the shared memory."""
+SHARED_MEMORY_WITH_SPILLS = 227 << 10
+
+
+@cache
+def can_take(n: int, device: torch.device) -> bool:
+    """Whether matrices of size n, on chip only if need be, have the room there."""
+    if n <= LARGEST or device.type != "cuda":
+        return n <= LARGEST_WITH_SPILLS
+    room = torch.cuda.get_device_properties(device).shared_memory_per_block_optin
+    return n <= LARGEST_WITH_SPILLS and room >= SHARED_MEMORY_WITH_SPILLS
 
 
 def roots(A: Tensor, S: Tensor, R: Tensor, ridge: float, max_shift: float, key: tuple) -> None:

@@ -84,7 +84,7 @@ class Recorder:
         for cached in (
             on_chip._roots_launch,
             on_chip._solve_launch,
-            fast_launch._has_shared_memory,
+            on_chip.can_take,
             occupancy.max_resident_programs,
         ):
             cached.cache_clear()

@@ -86,6 +86,27 @@ def test_singular_matrices_are_not_shifted(n, condition):
     assert error(S, exact_root(A)) <= 3e-4
 
 
+@pytest.mark.parametrize("n", [65, 100, 128, 200, 300])
+@pytest.mark.parametrize("batch", [16, 256])
+def test_covariances_of_dead_channels_have_finite_gradients(n, batch):
+    """Of features that are never negative, half of whose channels are zero: rounding makes some eigenvalues of zero
+    negative. Inverse roots have none that are.
+    """
+    generator = torch.Generator("cuda").manual_seed(n)
+    X = torch.randn(batch, n, 3 * n // 2, generator=generator, device="cuda")
+    X *= 10 ** torch.linspace(0, -4, n, device="cuda")[:, None]
+    X = (X - 0.5 * X.std((1, 2), keepdim=True)).relu()
+    X *= torch.rand(batch, n, 1, generator=generator, device="cuda") < 0.5
+    X -= X.mean(-1, keepdim=True)
+    A = (X @ X.mT / X.shape[-1]).requires_grad_()
+    S, R = roots(A)
+    assert error(S.detach(), exact_root(A.detach().cpu()).cuda()) < 3e-4
+    assert torch.linalg.eigvalsh(R.detach().double()).min() > 0
+    for T in (S, R):
+        (gradient,) = torch.autograd.grad(T.sum(), A, retain_graph=True)
+        assert torch.isfinite(gradient).all()
+
+
 @pytest.mark.parametrize("n", [100, 300])
 def test_negative_by_rounding(n):
     """Down to -4 n eps of the largest eigenvalue zero, below that without a root."""

@@ -93,6 +93,24 @@ def test_a_singular_matrix_is_not_shifted(one_tile):
     assert error(roots(A)[0], exact_root(A)) < 0.5 * EPS**0.5
 
 
+@pytest.mark.parametrize("least", [-5e-8, -2e-7, -3e-7, -6e-7, -4e-6])
+def test_gradients_of_singular_matrices_are_finite(least, one_tile):
+    """As in covariances with channels that are always zero: rounding made some eigenvalues negative. Inverse roots have
+    none that are, so that the equation of the gradient has a solution.
+    """
+    n, rank = 90, 30
+    U, values = orthogonal(rank, 0), torch.logspace(0, -3, rank, dtype=torch.float64)
+    A = torch.zeros(1, n, n)
+    A[0, :rank, :rank] = ((U * values) @ U.mT).float()
+    A[0, [40, 41], [40, 41]] = torch.tensor([least, least / 5])
+    S, R = roots(A)
+    assert torch.linalg.eigvalsh(R[0]).min() > 0
+    assert error(S, exact_root(A)) < abs(least) ** 0.5
+    X = solve(S, R, symmetric(1, n).float(), None)
+    # The largest factor in the exact gradient at eigenvalues of zero is that of the inverse root.
+    assert X.abs().max() < n * R.max()
+
+
 def test_negative_by_rounding(one_tile):
     """Eigenvalues down to -4 n eps of the largest are zero, others have no root."""
     n = 90

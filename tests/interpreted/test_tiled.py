@@ -5,6 +5,7 @@ import torch
 
 from matroot.backends.triton import minimax
 from matroot.backends.triton.launch import LaunchSequence
+from matroot.backends.triton.on_chip import launch as on_chip
 from matroot.backends.triton.robust import launch as robust_launch
 from matroot.backends.triton.tiled import fast_gradient, fast_kernels, fast_launch, fast_roots
 from matroot.backends.triton.tiled import launch as tiled_launch
@@ -30,13 +31,13 @@ def used_memory(monkeypatch):
 
 @pytest.fixture
 def fast_path(request, monkeypatch):
-    """How the fast path is launched: "on chip", by "phases", or "cooperative", in "one tile" to take less time."""
+    """How the fast path is launched: by "phases", or "cooperative", in "one tile" to take less time."""
     if request.param in ("cooperative", "one tile"):
         monkeypatch.setattr(fast_launch, "programs_per_matrix", lambda *_: 1)
     if request.param == "one tile":
         monkeypatch.setattr(fast_launch, "_cooperative_tile", lambda n: 128)
     if request.param == "phases":
-        monkeypatch.setattr(fast_launch, "_fits_on_chip", lambda n, device: False)
+        monkeypatch.setattr(on_chip, "can_take", lambda n, device: False)
     return request.param
 
 
@@ -52,9 +53,7 @@ def gradients(A, GS, GR):
     return sum(terms + ([exact_gradient(A, GR, inverse=True)] if GR is not None else []))
 
 
-@pytest.mark.parametrize(
-    ("n", "fast_path"), [(65, "on chip"), (65, "cooperative"), (100, "phases")], indirect=["fast_path"]
-)
+@pytest.mark.parametrize(("n", "fast_path"), [(65, "cooperative"), (100, "phases")], indirect=["fast_path"])
 def test_roots_and_gradients(n, fast_path):
     """To a few roundings: these matrices are well-conditioned."""
     A, GS, GR = wishart(1, n, samples=2 * n + 4).float(), symmetric(1, n).float(), symmetric(1, n, seed=2).float()
@@ -168,12 +167,12 @@ def test_no_launch_both_reads_and_writes_whether_a_matrix_is_deferred(fast_path,
     A = torch.cat([with_spectrum("log", 1, n, 1e4), with_spectrum("one-small", 1, n, 1e4)]).float()
     roots(A)
     minimax.solve(exact_root(A).float(), exact_inverse_root(A).float(), symmetric(2, n).float(), None, 0.0)
-    assert sum(written) == 5  # scale_input, first_step, the last apply_correction; precondition, start_iteration
+    assert sum(written) == 5  # scale_input, product_tile twice; precondition, start_iteration
     assert any(read)
     assert not any(r and w for r, w in zip(read, written, strict=True))
 
 
-@pytest.mark.parametrize("fast_path", ["on chip", "one tile", "phases"], indirect=True)
+@pytest.mark.parametrize("fast_path", ["one tile", "phases"], indirect=True)
 def test_any_input(fast_path, one_robust_tile):
     """In one batch: asymmetric and very large, very small, zero, NaN, infinite; strided, with a ridge."""
     n = 65

@@ -1,6 +1,8 @@
 """Kernels of a first call are compiled at once, and only then launched."""
 
+import contextlib
 import threading
+import time
 
 import pytest
 import torch
@@ -81,3 +83,67 @@ def test_a_kernel_that_does_not_compile_is_an_error(monkeypatch):
         with pytest.raises(RuntimeError, match="out of registers"), compile_together():
             launch_both([Kernel("roots_kernel", Broken(1)), Kernel("solve_kernel")])
         assert not compiling_only()
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    """As where CUDA is in use; the devices that threads take."""
+    taken = []
+    monkeypatch.setattr(launch, "_compiled", {})
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext(taken.append(device)))
+    return taken
+
+
+class Loadable(Kernel):
+    """Says in which threads it is loaded, which needs the compiled code."""
+
+    def __init__(self, name, error=None):
+        super().__init__(name)
+        self.error, self.loaded = error, []
+
+    def __getitem__(self, grid):
+        self.loaded.append((len(self.compiled), threading.current_thread()))
+        if self.error is not None:
+            raise self.error
+        return super().__getitem__(grid)
+
+
+def test_threads_load_what_they_compile(cuda):
+    kernels = [Loadable("roots_kernel"), Loadable("solve_kernel")]
+    with compile_together():
+        launch_both(kernels)
+    for kernel in kernels:
+        ((compiled, thread),) = kernel.loaded
+        assert compiled == 1
+        assert thread is not threading.main_thread()
+    assert cuda == [3, 3]  # not the first device, which is that of a new thread
+
+
+def test_a_kernel_for_a_larger_gpu_is_not_loaded(cuda):
+    from triton import OutOfResources
+
+    with compile_together():
+        launch_both([Loadable("roots_kernel", OutOfResources(2, 1, "shared memory")), Loadable("solve_kernel")])
+    with pytest.raises(RuntimeError, match="no driver"), compile_together():
+        launch_both([Loadable("roots_kernel", RuntimeError("no driver")), Loadable("solve_kernel")])
+
+
+def test_the_hash_of_triton_comes_first(monkeypatch):
+    """Several threads would each compute it."""
+    monkeypatch.setattr(launch, "_compiled", {})
+    events = []
+
+    def triton_key():
+        time.sleep(0.1)
+        events.append(("hash", threading.current_thread() is threading.main_thread()))
+
+    class Timed(Kernel):
+        def warmup(self, *arguments, grid, **options):
+            events.append(("compile", True))
+
+    monkeypatch.setattr("triton.runtime.cache.triton_key", triton_key)
+    with compile_together():
+        launch_both([Timed("roots_kernel"), Timed("solve_kernel")])
+    assert events == [("hash", False), ("compile", True), ("compile", True)]

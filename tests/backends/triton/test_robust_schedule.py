@@ -6,6 +6,8 @@ import pytest
 from matroot.backends.triton.robust import schedule
 from matroot.methods.minimax import kernel_schedules
 
+HOLDS = (schedule.SETTLE, schedule.SETTLE, schedule.HOLD, schedule.HOLD)
+
 
 def corrected(step, s):
     d1, d2, d3 = step
@@ -41,18 +43,34 @@ def test_lifts_can_follow_one_another():
     assert (found >= 3.6 * s)[s < 0.22].all()
 
 
-@pytest.mark.parametrize("step", [schedule.TAYLOR, schedule.LIFT, schedule.HOLD])
+@pytest.mark.parametrize("step", [schedule.TAYLOR, schedule.LIFT, schedule.HOLD, schedule.SETTLE])
 def test_ones_stay(step):
     """To second order."""
     s = 1 + 1e-4 * np.linspace(-1, 1, 21)
-    assert abs(corrected(step, s) - 1).max() < 3e-8
+    assert abs(corrected(step, s) - 1).max() < 4e-8
 
 
 def test_holds_leave_small_eigenvalues_and_bring_the_others_to_one():
     s = np.linspace(0, 1, 1000)
-    assert (corrected(schedule.HOLD, s) >= 0.999 * s).all()
-    assert (corrected(schedule.HOLD, s[s < 0.02]) <= 1.01 * s[s < 0.02]).all()
-    large = np.linspace(0.8, 1.1, 100)
-    for _ in range(3):
-        large = corrected(schedule.HOLD, large)
-    assert abs(large - 1).max() < 1e-6
+    for step in HOLDS:
+        assert (corrected(step, s) >= 0.999 * s).all()
+        assert (corrected(step, s[s < 0.02]) <= 1.01 * s[s < 0.02]).all()
+    large = np.linspace(0.8, 1.2, 100)
+    for step in HOLDS:
+        large = corrected(step, large)
+    assert abs(large - 1).max() < 3e-6
+
+
+def test_holds_leave_the_sign_of_inverse_roots():
+    """At negative eigenvalues m of M, down to -1.9: Z is multiplied by 1 + D, which stays away from zero."""
+    m = -np.geomspace(1e-6, 1.9, 1000)
+    for step in HOLDS:
+        factor = corrected(step, np.emath.sqrt(m)) / np.emath.sqrt(m)
+        assert (factor.real > 0.2).all()
+        m = m * factor.real**2
+
+
+def test_settling_leaves_every_sign():
+    """Also of what grows: that shows, and these matrices are shifted."""
+    s = np.emath.sqrt(-np.geomspace(1e-6, 1e6, 10000))
+    assert (corrected(schedule.SETTLE, s) / s).real.min() > 0.2

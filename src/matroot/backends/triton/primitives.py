@@ -53,15 +53,18 @@ def matmul(a, b, PRECISION: tl.constexpr):
 
 @triton.jit
 def total(x):
-    """The sum of all entries. Threads may differ by a rounding if x is a product; see ``sum_of_squares``."""
-    return tl.sum(tl.sum(x, 1), 0)
+    """The sum of all entries: threads add theirs before they exchange sums, as they would for each row otherwise.
+
+    Threads may differ by a rounding if x is a product of which each holds one entry; see ``sum_of_squares``.
+    """
+    return tl.sum(x)
 
 
 @triton.jit
 def sum_of_squares(x):
     """The same number in all threads, for any layout of x.
 
-    Threads that hold one entry of a row each exchange their squares. Without the minimum the compiler contracts a
+    Threads that hold one entry each exchange their squares. Without the minimum the compiler contracts a
     thread's own square with the addition, so that it is exact and the other thread's is rounded: either has another
     sum, and what depends on it is no longer one number but one for each entry of a matrix.
     """

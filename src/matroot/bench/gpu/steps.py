@@ -14,8 +14,8 @@ from .problems import Problem
 
 Result = dict[str, Any]
 
-BATCHES = {64: 1000, 128: 64, 256: 16, 512: 4, 1024: 1}
-"""Sizes where something changes inside, and batches of them; one below to two above are measured."""
+LINES = ((1000, 64), (1000, 96), (64, 128), (1000, 128), (16, 256), (4, 512), (1, 1024))
+"""Batches and sizes where something changes, or might; one below to two above are measured."""
 CONDITIONS = (None, 1e4)
 """Covariances of 2n samples, and a log spectrum."""
 GOAL = 2.0
@@ -24,7 +24,7 @@ GOAL = 2.0
 
 def measure(device: str, quick: bool, backend: str = "auto") -> Iterator[Result]:
     """For each line and spectrum the milliseconds by n, in a CUDA graph where there is one, and the largest ratio."""
-    for line, batch in {8: 2}.items() if quick else BATCHES.items():
+    for batch, line in ((2, 8),) if quick else LINES:
         for condition in CONDITIONS:
             sizes = range(line - 1, line + 3)
             problems = {n: Problem(batch, n, condition=condition) for n in sizes}

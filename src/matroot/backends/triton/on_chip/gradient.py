@@ -35,8 +35,6 @@ from ..scaling import (
     times_power_of_two,
 )
 
-CHEBYSHEV_RATE = tl.constexpr(0.25)
-"""Where a step of Chebyshev's iteration reduces the error by less, the fast path above n = 64 defers the matrix."""
 RESIDUAL_SCALE = tl.constexpr(256.0)
 """What the second right-hand side is multiplied by, for float16 to hold it."""
 MAX_TOP = tl.constexpr(700.0)
@@ -70,22 +68,21 @@ def chebyshev_interval(top):
 
 
 @triton.jit
-def _sandwich(inverse, C, unit, PRECISION: tl.constexpr):
+def _sandwich(inverse, C, unit):
     """(mu R) C (mu R), given mu R in this unit."""
-    return matmul(matmul(inverse, C, PRECISION), inverse, PRECISION) * (1 / (unit * unit))
+    return matmul(matmul(inverse, C, FP16X3_TRANSPOSED), inverse, FP16X3_TRANSPOSED) * (1 / (unit * unit))
 
 
 @triton.jit
 def right_side(
-    GS, GR, n, inverse, mu, shift, HAS_S: tl.constexpr, HAS_R: tl.constexpr, N: tl.constexpr, PRECISION: tl.constexpr,
-    unit=UNIT,
+    GS, GR, n, inverse, mu, shift, unit, HAS_S: tl.constexpr, HAS_R: tl.constexpr, N: tl.constexpr,
 ) -> tuple:  # fmt: skip
     """2^-e C' and e, given 2^shift mu R in ``unit``, and mu: cotangents may be of any size, and float16 is not."""
     C = tl.zeros((N, N), tl.float32)
     exponent = 0
     if HAS_R:
         G, exponent = normalized(load_symmetric(GR, n, n, 1, 1.0, N))
-        C -= _sandwich(inverse, G, mu * unit, PRECISION)
+        C -= _sandwich(inverse, G, mu * unit)
         exponent -= 2 * shift
     if HAS_S:
         G = load_symmetric(GS, n, n, 1, 1.0, N)
@@ -95,7 +92,7 @@ def right_side(
         else:
             C = G
     C, other = normalized(C)
-    return C + _sandwich(inverse, C, unit, PRECISION), exponent + other
+    return C + _sandwich(inverse, C, unit), exponent + other
 
 
 @triton.jit
@@ -184,9 +181,7 @@ def solve_kernel(
     # mu R ends where V does: reduced, for float16 to hold what it is multiplied with.
     reduction = power_of_two(-floor_log2(2 + top))
     inverse *= reduction
-    C, exponent = right_side(
-        GS + start, GR + start, n, inverse, mu, shift, HAS_S, HAS_R, N, FP16X3_TRANSPOSED, reduction * UNIT
-    )
+    C, exponent = right_side(GS + start, GR + start, n, inverse, mu, shift, reduction * UNIT, HAS_S, HAS_R, N)
     if top > 2:
         C, other = normalized(C)
         exponent += other

@@ -1,4 +1,4 @@
-"""Matrices up to n = 64: one launch each way, one program per matrix, everything on chip."""
+"""One launch each way, one program per matrix, everything on chip: up to n = 64, and if need be up to 128."""
 
 from functools import cache
 from typing import Any
@@ -11,6 +11,18 @@ from .schedules import coefficients
 
 LARGEST = 64
 """Matrices up to this size fit on chip."""
+LARGEST_WITH_SPILLS = 128
+"""Up to this size, if some of what registers hold is spilled, and the GPU has the shared memory."""
+SHARED_MEMORY_WITH_SPILLS = 227 << 10
+
+
+@cache
+def can_take(n: int, device: torch.device) -> bool:
+    """Whether matrices of size n, on chip only if need be, have the room there."""
+    if n <= LARGEST or device.type != "cuda":
+        return n <= LARGEST_WITH_SPILLS
+    room = torch.cuda.get_device_properties(device).shared_memory_per_block_optin
+    return n <= LARGEST_WITH_SPILLS and room >= SHARED_MEMORY_WITH_SPILLS
 
 
 def roots(A: Tensor, S: Tensor, R: Tensor, ridge: float, max_shift: float, key: tuple) -> None:
@@ -56,7 +68,7 @@ def _solve_launch(n: int, cuda: bool, has_S: bool, has_R: bool) -> tuple[Any, di
 def tile_and_warps(n: int) -> dict[str, int]:
     """Options of kernels with one program per matrix; measured on one H200."""
     size = max(16, 1 << (n - 1).bit_length())
-    return {"N": size, "num_warps": {16: 1, 32: 2, 64: 4}[size]}
+    return {"N": size, "num_warps": {16: 1, 32: 2, 64: 4, 128: 8}[size]}
 
 
 def _options(n: int, cuda: bool) -> dict[str, Any]:

@@ -80,12 +80,6 @@ def _fast_roots(X, eye, m1, m2, n, first, second, taylor):
 
 
 @triton.jit
-def fast_roots(X, eye, m1, m2, n, table):
-    """What ``_fast_roots`` returns, by the steps in the table of ``tiled``."""
-    return _fast_roots(X, eye, m1, m2, n, table, table + 5, table + 10)
-
-
-@triton.jit
 def load_with_ridge(source, n, stride_row, stride_column, ridge, N: tl.constexpr) -> tuple:
     """What ``load_scaled`` returns, the matrix with the ridge; and its trace."""
     X, exponent, size = load_scaled(source, n, stride_row, stride_column, False, N)

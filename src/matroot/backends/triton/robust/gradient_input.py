@@ -42,9 +42,10 @@ def unit_of_X(size_exponent, p):
     return power_of_two(14 - size_exponent + floor_log2(p) + 2)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def norm_tile(S, R, GS, GR, slots, row, t, n, has_S, tile_rows, TILE: tl.constexpr):
     """The terms of the norms: tiles of S, of R, and of the cotangents that there are."""
+    tl.debug_barrier()
     lower_tiles = tile_rows * (tile_rows + 1) // 2
     which = t // lower_tiles
     which += tl.where((which == 2) & (has_S == 0), 1, 0)
@@ -53,6 +54,7 @@ def norm_tile(S, R, GS, GR, slots, row, t, n, has_S, tile_rows, TILE: tl.constex
     source = tl.where(which == 0, S, tl.where(which == 1, R, tl.where(which == 2, GS, GR)))
     x = load_symmetric(source, i, j, n, n, 1, TILE)
     store_tile_norm(slots + 2 * which * row, t, row, x, tl.where(i == j, 1.0, 2.0))
+    tl.debug_barrier()
 
 
 @triton.jit
@@ -76,32 +78,39 @@ def equation_scales(slots, row, has_S, has_R, tiles) -> tuple:
     return mu, result_unit, cotangent_unit, norm_exponent, state
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def precondition_tile(
     S, R, G, scratch, slots, row, t, n, mu, cotangent_unit, norm_exponent, side, TILE: tl.constexpr
 ):  # fmt: skip
     """A tile of V - 2 I, of mu R, or of the cotangent in its unit."""
+    tl.debug_barrier()
     lower_tiles = lower_tile_count(side, TILE)
     which = t // lower_tiles
     t = t % lower_tiles
     i, j = tile_index(t, True, side // TILE)
     # mu R, to which V adds S/mu; a cotangent takes the place of S.
-    x = load_symmetric(tl.where(which == V, S, G), i, j, tl.where(which == MU_R, 0, n), n, 1, TILE)
-    x = times_power_of_two(x, tl.where(which == C, -cotangent_unit, 0)) * tl.where(which == V, 1 / mu, 1.0)
-    x += mu * load_symmetric(R, i, j, tl.where(which == C, 0, n), n, 1, TILE)
+    x = tl.zeros((TILE, TILE), tl.float32)
+    for is_R in range(2):  # not twice the code
+        source = tl.where(is_R == 1, R, tl.where(which == V, S, G))
+        rows = tl.where(which == tl.where(is_R == 1, C, MU_R), 0, n)
+        part = load_symmetric(source, i, j, rows, n, 1, TILE)
+        part = times_power_of_two(part, tl.where(which == C, -cotangent_unit, 0))
+        x += part * tl.where(is_R == 1, mu, tl.where(which == V, 1 / mu, 1.0))
     if which == V:
         x -= 2 * identity(i, j, n, TILE)
         tl.store(slots + V_SQUARES * row + t, tl.where(i == j, 1.0, 2.0) * total(x * x))
     target = buffer(scratch, which, side)
     unit = tl.where(which == C, UNIT_G, unit_of_V(norm_exponent))
     store_tile(target, target, x, unit, i, j, True, False, side, TILE)
+    tl.debug_barrier()
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def result_tile(
     out, scratch, t, n, state, of_planes, ridge_term, of_result, unit, side, TILE: tl.constexpr
 ):  # fmt: skip
     """A tile of the gradient with the ridge's share: zero where the root is, NaN where that is not finite."""
+    tl.debug_barrier()
     i, j = tile_index(t, True, side // TILE)
     if state == RUNNING:
         x = of_planes * load_planes(buffer(scratch, C, side), True, i, j, side, TILE)
@@ -109,3 +118,4 @@ def result_tile(
     else:
         x = tl.where(state == ZERO, 0.0, float("nan")) + tl.zeros((TILE, TILE), tl.float32)
     store_result(out, x, i, j, n, TILE)
+    tl.debug_barrier()

@@ -5,7 +5,8 @@ Each matrix takes the steps that the sums over its tiles suggest:
 - fast, at first, where it seems well-conditioned;
 - Taylor's, if E is small, and then as the last one;
 - a lift otherwise, which enlarges small eigenvalues of M = Z Y most;
-- holds, three times, once eigenvalues that are still small are zero up to rounding: they stay what they are;
+- holds, four times, once eigenvalues that are still small are zero up to rounding: they stay what they are. The first
+  two settle those that rounding made negative;
 - none, if an eigenvalue of M is clearly negative. Then Y and Z of the step before are those of A + shift, with a shift
   that makes their eigenvalues positive. If it is larger than rounding explains, the matrix fails.
 """
@@ -100,7 +101,7 @@ def robust_roots_kernel(
                         fourth_before, holds = -one, zero
                     else:
                         state = tl.where(is_last, DONE, state)
-                        holds += tl.where(kind == HOLD_STEP, 1, 0)
+                        holds += tl.where(kind >= HOLD_STEP, 1, 0)
                         fourth_before, gain_before = fourth, gain
                         gain, pair = gain * growth(c), 1 - pair
                     step += 1

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from ..primitives import split_fp16, total
-from ..scaling import floor_log2, power_of_two, times_power_of_two
+from ..scaling import floor_log2, max_abs, power_of_two, times_power_of_two
 from ..tiled.tiles import FLAGS, load_bypass_l1, lower_tile_index, rows_and_columns
 
 BUFFERS = tl.constexpr(8)  # scratch matrices per matrix in work
@@ -107,19 +107,22 @@ def _load_slots(slots, lane, count):
     return tl.load(slots + lane, lane < count, 0.0, cache_modifier=".cg")
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def sum_slots(slots, count):
+    tl.debug_barrier()
     lane = tl.arange(0, BLOCK)
     found = tl.zeros((BLOCK,), tl.float32)
     for start in range(0, count, BLOCK):
         found += _load_slots(slots, start + lane, count)
-    return tl.sum(found, 0)
+    result = tl.sum(found, 0)
+    tl.debug_barrier()
+    return result
 
 
 @triton.jit
 def store_tile_norm(slots, t, row, x, weight):
     """Two rows: the largest modulus of a tile, and its weighted sum of squares relative to that power of two."""
-    size = tl.max(tl.max(tl.abs(x), 1), 0)
+    size = max_abs(x)
     x = times_power_of_two(x, -floor_log2(size))
     tl.store(slots + t, size)
     tl.store(slots + row + t, weight * total(x * x))
@@ -135,19 +138,25 @@ def largest_exponent(sizes, count):
     return tl.max(found, 0)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def relative_sum(sizes, terms, count, exponent, power):
     """The sum of terms that are relative to this power of their tile's 2^floor(log2(size)), relative to 2^exponent."""
+    tl.debug_barrier()
     lane = tl.arange(0, BLOCK)
     found = tl.zeros((BLOCK,), tl.float32)
     for start in range(0, count, BLOCK):
         difference = floor_log2(_load_slots(sizes, start + lane, count)) - exponent
         found += _load_slots(terms, start + lane, count) * power_of_two(tl.maximum(power * difference, -126))
-    return tl.sum(found, 0)
+    result = tl.sum(found, 0)
+    tl.debug_barrier()
+    return result
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def frobenius_norm(slots, row, count) -> tuple:
     """m and e such that the Frobenius norm is m 2^e, of what ``store_tile_norm`` stored: no square leaves the range."""
+    tl.debug_barrier()
     exponent = largest_exponent(slots, count)
-    return tl.sqrt(relative_sum(slots, slots + row, count, exponent, 2)), exponent
+    norm = tl.sqrt(relative_sum(slots, slots + row, count, exponent, 2))
+    tl.debug_barrier()
+    return norm, exponent

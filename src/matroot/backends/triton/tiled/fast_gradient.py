@@ -65,12 +65,13 @@ MAX_RATE = tl.constexpr(0.315)
 """Convergence rate up to which MAX_STEPS steps, twice, reach the tolerance."""
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def store_norms(
     R, GS, GR, sums, n,
     HAS_S: tl.constexpr, HAS_R: tl.constexpr, matrix, t, side, TILE: tl.constexpr,
 ):  # fmt: skip
     """The terms of the trace and the norm of R and of the norms of the cotangents."""
+    tl.debug_barrier()
     offset = matrix * n * n
     sums += matrix * (SUM_ROWS * SLOTS)
     i, j, weight = weighted_lower_tile(t)
@@ -81,9 +82,10 @@ def store_norms(
         store_tile_norm(sums + 2 * SLOTS, t, load_symmetric(GS + offset, i, j, n, n, 1, TILE), weight)
     if HAS_R:
         store_tile_norm(sums + 4 * SLOTS, t, load_symmetric(GR + offset, i, j, n, n, 1, TILE), weight)
+    tl.debug_barrier()
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def precondition(
     S, R, GS, GR, scratch, sums, matrix_stats, deferred, n,
     HAS_S: tl.constexpr, HAS_R: tl.constexpr, matrix, t, side, TILE: tl.constexpr,
@@ -94,6 +96,7 @@ def precondition(
     few large eigenvalues: the geometric mean of the mean and the root mean square of those of R comes nearer to it than
     means of S do. Where the sum of squares overflows or underflows the matrix is deferred.
     """
+    tl.debug_barrier()
     buffer_stride, lower_tiles = matrix_elements(side), lower_tile_count(side, TILE)
     offset = matrix * n * n
     sums += matrix * (SUM_ROWS * SLOTS)
@@ -120,19 +123,20 @@ def precondition(
         tl.store(stats + 1, unit.to(tl.float32))
         tl.store(stats + 2, cotangent_unit.to(tl.float32))
         defer(deferred, matrix, not ((mu > 0) & (mu < 1e36)))
+    tl.debug_barrier()
 
 
 @triton.jit
-def sandwich_left(
-    scratch, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
-):  # fmt: skip
-    """(mu R) GR."""
+def left_product(scratch, sums, n, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """(mu R) GR, later (mu R) C and the terms of its trace."""
     buffer_stride = matrix_elements(side)
     tile_rows = side // TILE
     V = scratch + matrix * (BUFFERS * buffer_stride)
     i, j = t // tile_rows, t % tile_rows
-    x = split_matmul(V + 3 * buffer_stride, V + buffer_stride, i, j, side, TILE, DEPTH)
+    x = split_matmul(V + 3 * buffer_stride, V + buffer_stride, i, j, side, side, TILE, DEPTH)
     store_split(V + 4 * buffer_stride, x, i, j, side, TILE)
+    if i == j:
+        tl.store(sums + matrix * (SUM_ROWS * SLOTS) + i, total(x * identity(i, j, n, TILE)))
 
 
 @triton.jit
@@ -145,7 +149,7 @@ def sandwich_right(
     stats = matrix_stats + GRADIENT_STATS * matrix
     unit, cotangent_unit = load_bypass_l1(stats + 1).to(tl.int32), load_bypass_l1(stats + 2).to(tl.int32)
     i, j = lower_tile_index(t)
-    c = split_matmul(V + 4 * buffer_stride, V + 3 * buffer_stride, i, j, side, TILE, DEPTH)
+    c = split_matmul(V + 4 * buffer_stride, V + 3 * buffer_stride, i, j, side, side, TILE, DEPTH)
     c *= -sandwich_factor(load_bypass_l1(stats), cotangent_unit - unit)
     if HAS_S:
         c += times_power_of_two(load_symmetric(GS + matrix * n * n, i, j, n, n, 1, TILE), -unit)
@@ -153,31 +157,17 @@ def sandwich_right(
 
 
 @triton.jit
-def left_product_and_moments(
-    scratch, sums, n, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
-):  # fmt: skip
-    """(mu R) C and the terms of its trace; the terms of the moments of V - 2 I, for which float16 will do."""
-    buffer_stride = matrix_elements(side)
-    tile_rows = side // TILE
-    all_tiles = tile_rows * tile_rows
-    V = scratch + matrix * (BUFFERS * buffer_stride)
-    is_product = t < all_tiles
-    i, j, weight = weighted_lower_tile(tl.maximum(t - all_tiles, 0))
-    i, j = tl.where(is_product, t // tile_rows, i), tl.where(is_product, t % tile_rows, j)
-    sums += matrix * (SUM_ROWS * SLOTS)
-    if is_product:
-        x = split_matmul(V + 3 * buffer_stride, V + buffer_stride, i, j, side, TILE, DEPTH)
-        store_split(V + 4 * buffer_stride, x, i, j, side, TILE)
-        if i == j:
-            tl.store(sums + i, total(x * identity(i, j, n, TILE)))
-    else:
-        v = load_split(V, i, j, side, TILE)
-        x = fp16_matmul(V, V, i, j, side, TILE, DEPTH)
-        slot = sums + 2 * SLOTS + t - all_tiles
-        tl.store(slot, total(v * identity(i, j, n, TILE)))
-        tl.store(slot + SLOTS, weight * total(v * v))
-        tl.store(slot + 2 * SLOTS, weight * total(v * x))
-        tl.store(slot + 3 * SLOTS, weight * total(x * x))
+def store_moments(scratch, sums, n, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """The terms of the moments of V - 2 I, for which float16 will do."""
+    V = scratch + matrix * (BUFFERS * matrix_elements(side))
+    i, j, weight = weighted_lower_tile(t)
+    v = load_split(V, i, j, side, TILE)
+    x = fp16_matmul(V, V, i, j, side, TILE, DEPTH)
+    slot = sums + matrix * (SUM_ROWS * SLOTS) + 2 * SLOTS + t
+    tl.store(slot, total(v * identity(i, j, n, TILE)))
+    tl.store(slot + SLOTS, weight * total(v * v))
+    tl.store(slot + 2 * SLOTS, weight * total(v * x))
+    tl.store(slot + 3 * SLOTS, weight * total(x * x))
 
 
 @triton.jit
@@ -196,7 +186,7 @@ def start_iteration(
     if rate < MAX_RATE:
         i, j = lower_tile_index(t)
         c = load_split(V + buffer_stride, i, j, side, TILE)
-        c += split_matmul(V + 4 * buffer_stride, V + 3 * buffer_stride, i, j, side, TILE, DEPTH)
+        c += split_matmul(V + 4 * buffer_stride, V + 3 * buffer_stride, i, j, side, side, TILE, DEPTH)
         store_split(V + buffer_stride, c, i, j, side, TILE)
         store_split_symmetric(_iterate(V, side, 0, False), c / centre, i, j, side, TILE, HIGH_ONLY)
         if t == 0:
@@ -233,29 +223,29 @@ def _chebyshev_quotient(rate, step):
 
 
 @triton.jit
-def _iterate(V, side, step, REFINING: tl.constexpr):
+def _iterate(V, side, step, refining):
     """Where X is stored after a step: it replaces that of two steps before."""
-    return V + (4 if REFINING else 5) * matrix_elements(side) + step % 2 * side * side
+    return V + tl.where(refining, 4, 5) * matrix_elements(side) + step % 2 * side * side
 
 
 @triton.jit
 def chebyshev_step(
-    scratch, sums, matrix_stats, out, n, ridge, spectral_bound, first_steps, step,
-    REFINING: tl.constexpr, LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
+    scratch, sums, matrix_stats, out, n, ridge, spectral_bound, first_steps, step, refining, is_last,
+    matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """A step, counted from one; the last one of the refinement adds X after ``first_steps`` and stores the result."""
     _, width, rate = chebyshev_interval(spectral_bound)
     V = scratch + matrix * (BUFFERS * matrix_elements(side))
-    X, target = _iterate(V, side, step - 1, REFINING), _iterate(V, side, step, REFINING)
+    X, target = _iterate(V, side, step - 1, refining), _iterate(V, side, step, refining)
     i, j = lower_tile_index(t)
     quotient = _chebyshev_quotient(rate, step + 1)
     factor, momentum = 2 * quotient / width, quotient * _chebyshev_quotient(rate, step)
     x = -factor * fp16_anticommutator(V, X, i, j, side, TILE, DEPTH)
-    x += factor * load_high(V + (2 if REFINING else 1) * matrix_elements(side), i, j, side, TILE)
+    x += factor * load_high(V + tl.where(refining, 2, 1) * matrix_elements(side), i, j, side, TILE)
     x += (1 + momentum - 4 * factor) * load_high(X, i, j, side, TILE)
     # Before the first step X was zero, which is not stored.
     x -= tl.where(step == 1, 0.0, momentum) * load_high(tl.where(step == 1, X, target), i, j, side, TILE)
-    if LAST:
+    if is_last:
         x = load_high(_iterate(V, side, first_steps, False), i, j, side, TILE) + x * (1 / RESIDUAL_SCALE)
         _store_gradient(x, sums, matrix_stats, out, n, ridge, matrix, i, j, side, TILE)
     else:

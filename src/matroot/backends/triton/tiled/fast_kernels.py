@@ -14,38 +14,38 @@ import triton.language as tl
 from .fast_gradient import (
     GRADIENT_STATS,
     chebyshev_step,
-    left_product_and_moments,
+    left_product,
     precondition,
-    sandwich_left,
     sandwich_right,
     start_iteration,
     start_refinement,
     step_counts,
+    store_moments,
     store_norms,
 )
 from .fast_roots import (
-    apply_correction,
-    complete_correction,
-    first_step,
+    FIRST_STEP,
+    LAST_STEP,
+    RESIDUAL,
+    ROOTS_PHASES,
+    SQUARE_INPUT,
+    UPDATE,
+    last_powers_tile,
+    last_square_tile,
     middle_steps,
     needs_higher_powers,
-    residual,
-    residual_square,
+    product_tile,
     scale_input,
-    square_input,
 )
 from .tiles import FAST_COUNTER, FLAGS, group_barrier, is_deferred, load_bypass_l1, lower_tile_count
 
-ROOTS_PHASES = tl.constexpr(10)
-"""After ``scale_input``: square_input, first_step, then residual, residual_square, complete_correction and
-apply_correction for the middle steps, one or two, and for the last one."""
-LAST_STEP = tl.constexpr(6)
-"""The phase that begins the last step; the four before it are a middle step."""
+LAST_SQUARE = tl.constexpr(7)
+LAST_POWERS = tl.constexpr(8)
+"""Phases of the last step with products in float16."""
 MAX_MIDDLE_STEPS = tl.constexpr(2)
 GRADIENT_PHASES = tl.constexpr(8)
-"""After ``precondition``: sandwich_left and sandwich_right where an inverse root has a cotangent,
-left_product_and_moments, start_iteration, chebyshev_step, start_refinement, chebyshev_step, and the last
-chebyshev_step."""
+"""After ``precondition``: left_product and sandwich_right where an inverse root has a cotangent, left_product and
+store_moments, start_iteration, chebyshev_step, start_refinement, chebyshev_step, and the last chebyshev_step."""
 
 
 @triton.jit
@@ -70,9 +70,12 @@ def _should_run(MAY_DEFER: tl.constexpr, deferred, matrix):
 
 
 @triton.jit
-def roots_tiles(PHASE: tl.constexpr, lower_tiles):
-    """Tiles that a phase computes, given the number of those on and below the diagonal."""
-    return 2 * lower_tiles if PHASE % 4 == 1 and PHASE > 1 else lower_tiles
+def roots_tiles(phase, lower_tiles):
+    """Tiles that a phase computes, of Y and Z or of one matrix, given the number of those on and below the diagonal."""
+    tiles = lower_tiles
+    if phase % 4 == 1:
+        tiles = 2 * lower_tiles
+    return tiles
 
 
 @triton.jit
@@ -83,38 +86,35 @@ def _roots_repetitions(PHASE: tl.constexpr, last_step):
 
 def roots_launches() -> Iterator[tuple[int, int]]:
     """Phases and their repetitions in order."""
-    last, phases = LAST_STEP.value, ROOTS_PHASES.value
-    yield from ((phase, 0) for phase in range(2))
-    yield from ((phase, step) for step in range(MAX_MIDDLE_STEPS.value) for phase in range(2, last))
+    first, last, phases = RESIDUAL.value, LAST_STEP.value, ROOTS_PHASES.value
+    yield from ((phase, 0) for phase in range(first))
+    yield from ((phase, step) for step in range(MAX_MIDDLE_STEPS.value) for phase in range(first, last))
     yield from ((phase, 0) for phase in range(last, phases))
 
 
 @triton.jit
 def _roots_phase(
-    PHASE: tl.constexpr, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, step,
+    phase, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, step,
     matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    LAST: tl.constexpr = PHASE >= LAST_STEP
-    if PHASE == 0:
-        square_input(scratch, sums, matrix, t, side, TILE, DEPTH)
-    elif PHASE == 1:
-        first_step(scratch, sums, matrix_stats, deferred, table, n, matrix, t, side, TILE, DEPTH)
-    elif PHASE % 4 == 2:
-        residual(scratch, sums, n, step, LAST, matrix, t, side, TILE, DEPTH)
-    elif PHASE % 4 == 3:
-        residual_square(scratch, sums, table, n, last_step, step, LAST, matrix, t, side, TILE, DEPTH)
-    elif PHASE % 4 == 0:
-        complete_correction(scratch, table, n, last_step, step, LAST, matrix, t, side, TILE, DEPTH)
+    if phase == LAST_SQUARE:
+        last_square_tile(scratch, sums, table, n, last_step, matrix, t, side, TILE, DEPTH)
+    elif phase == LAST_POWERS:
+        last_powers_tile(scratch, table, last_step, matrix, t, side, TILE, DEPTH)
     else:
-        apply_correction(
-            scratch, sums, matrix_stats, deferred, S, R, n, last_step, step, LAST, matrix, t, side, TILE, DEPTH
+        product_tile(
+            S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, step, phase,
+            matrix, t, side, TILE, DEPTH,
         )  # fmt: skip
 
 
 @triton.jit
-def _changes_result(PHASE: tl.constexpr, sums, n, matrix, side, TILE: tl.constexpr):
-    """False for the last complete_correction where higher powers are negligible."""
-    return needs_higher_powers(sums, n, matrix, side, TILE) if PHASE == 8 else True
+def _changes_result(phase, sums, n, matrix, side, TILE: tl.constexpr):
+    """False for the last powers where they are negligible."""
+    changes = True
+    if phase == LAST_POWERS:
+        changes = needs_higher_powers(sums, n, matrix, side, TILE)
+    return changes
 
 
 @triton.jit
@@ -133,10 +133,10 @@ def fast_roots_phase_kernel(
     PHASE: tl.constexpr, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     matrix, t = matrix_and_tile(roots_tiles(PHASE, lower_tile_count(side, TILE)), PHASE % 2 == 0)
-    MAY_DEFER: tl.constexpr = PHASE == 1 or PHASE == ROOTS_PHASES - 1
+    MAY_DEFER: tl.constexpr = PHASE == FIRST_STEP or PHASE == ROOTS_PHASES - 1
     if _should_run(MAY_DEFER, deferred, matrix) and _changes_result(PHASE, sums, n, matrix, side, TILE):
         last_step = 1
-        if PHASE > 1:
+        if PHASE >= RESIDUAL:
             last_step = middle_steps(matrix_stats, matrix)
         if repetition < _roots_repetitions(PHASE, last_step):
             step = last_step if PHASE >= LAST_STEP else repetition
@@ -160,68 +160,68 @@ def fast_roots_cooperative_kernel(
         )  # fmt: skip
     target = group_barrier(counter, programs_per_matrix, programs_per_matrix)
     active = not is_deferred(deferred, matrix)
-    last_step = 0 * rank
-    if active:
-        for PHASE in tl.static_range(2):
-            for t in range(rank, lower_tiles, programs_per_matrix):
+    phase, step, last_step = SQUARE_INPUT + 0 * rank, 0 * rank, 0 * rank
+    while active:
+        if _changes_result(phase, sums, n, matrix, side, TILE):
+            for t in range(rank, roots_tiles(phase, lower_tiles), programs_per_matrix):
                 _roots_phase(
-                    PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, 0,
+                    phase, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, step,
                     matrix, t, side, TILE, DEPTH,
                 )  # fmt: skip
-            target = group_barrier(counter, target, programs_per_matrix)
-        active = not is_deferred(deferred, matrix)
-        last_step = tl.where(active, middle_steps(matrix_stats, matrix), 0)
-    for step in range(last_step):
-        for PHASE in tl.static_range(2, LAST_STEP):
-            for t in range(rank, roots_tiles(PHASE, lower_tiles), programs_per_matrix):
-                _roots_phase(
-                    PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, step,
-                    matrix, t, side, TILE, DEPTH,
-                )  # fmt: skip
-            target = group_barrier(counter, target, programs_per_matrix)
-    for PHASE in tl.static_range(LAST_STEP, ROOTS_PHASES):
-        if active and _changes_result(PHASE, sums, n, matrix, side, TILE):
-            for t in range(rank, roots_tiles(PHASE, lower_tiles), programs_per_matrix):
-                _roots_phase(
-                    PHASE, S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, last_step,
-                    matrix, t, side, TILE, DEPTH,
-                )  # fmt: skip
-            if PHASE < ROOTS_PHASES - 1:
+            if phase < ROOTS_PHASES - 1:
                 target = group_barrier(counter, target, programs_per_matrix)
+        active = phase < ROOTS_PHASES - 1
+        if phase == FIRST_STEP:
+            active = not is_deferred(deferred, matrix)
+            last_step = middle_steps(matrix_stats, matrix)
+        ends_middle_step = phase == UPDATE
+        step += tl.where(ends_middle_step, 1, 0)
+        phase = tl.where(ends_middle_step & (step < last_step), RESIDUAL, phase + 1)
 
 
 @triton.jit
-def gradient_tiles(PHASE: tl.constexpr, lower_tiles, all_tiles):
+def gradient_tiles(phase, lower_tiles, all_tiles):
     """Tiles that a phase computes, given the number of those on and below the diagonal, and of all."""
-    return all_tiles if PHASE == 0 else all_tiles + lower_tiles if PHASE == 2 else lower_tiles
+    tiles = lower_tiles
+    if phase == 0:
+        tiles = all_tiles
+    elif phase == 2:
+        tiles = all_tiles + lower_tiles
+    return tiles
 
 
 @triton.jit
-def repetitions(PHASE: tl.constexpr, first_steps, refinement_steps):
+def repetitions(phase, first_steps, refinement_steps):
     """How often a phase is repeated, given the steps of the iteration and of its refinement."""
-    return first_steps if PHASE == 4 else refinement_steps - 1 if PHASE == 6 else 1
+    count = 1
+    if phase == 4:
+        count = first_steps
+    elif phase == 6:
+        count = refinement_steps - 1
+    return count
 
 
 @triton.jit
 def _gradient_phase(
-    PHASE: tl.constexpr, GS, out, scratch, sums, matrix_stats, deferred, n, ridge,
-    spectral_bound, first_steps, refinement_steps, repetition, HAS_S: tl.constexpr,
+    phase, GS, out, scratch, sums, matrix_stats, deferred, n, ridge,
+    spectral_bound, first_steps, refinement_steps, repetition, HAS_S: tl.constexpr, HAS_R: tl.constexpr,
     matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    if PHASE == 0:
-        sandwich_left(scratch, matrix, t, side, TILE, DEPTH)
-    elif PHASE == 1:
+    all_tiles = (side // TILE) * (side // TILE)
+    if phase == 2 and t >= all_tiles:
+        store_moments(scratch, sums, n, matrix, t - all_tiles, side, TILE, DEPTH)
+    elif phase == 0 or phase == 2:
+        left_product(scratch, sums, n, matrix, t, side, TILE, DEPTH)
+    elif HAS_R and phase == 1:
         sandwich_right(scratch, matrix_stats, GS, n, HAS_S, matrix, t, side, TILE, DEPTH)
-    elif PHASE == 2:
-        left_product_and_moments(scratch, sums, n, matrix, t, side, TILE, DEPTH)
-    elif PHASE == 3:
+    elif phase == 3:
         start_iteration(scratch, sums, matrix_stats, deferred, n, matrix, t, side, TILE, DEPTH)
-    elif PHASE == 5:
+    elif phase == 5:
         start_refinement(scratch, spectral_bound, first_steps, matrix, t, side, TILE, DEPTH)
     else:
-        step = refinement_steps if PHASE == 7 else repetition + 1
+        step = refinement_steps if phase == 7 else repetition + 1
         chebyshev_step(
-            scratch, sums, matrix_stats, out, n, ridge, spectral_bound, first_steps, step, PHASE > 5, PHASE == 7,
+            scratch, sums, matrix_stats, out, n, ridge, spectral_bound, first_steps, step, phase > 5, phase == 7,
             matrix, t, side, TILE, DEPTH,
         )  # fmt: skip
 
@@ -260,7 +260,7 @@ def fast_gradient_phase_kernel(
         if repetition < repetitions(PHASE, first_steps, refinement_steps):
             _gradient_phase(
                 PHASE, GS, out, scratch, sums, matrix_stats, deferred, n, ridge,
-                spectral_bound, first_steps, refinement_steps, repetition, HAS_S,
+                spectral_bound, first_steps, refinement_steps, repetition, HAS_S, True,
                 matrix, t, side, TILE, DEPTH,
             )  # fmt: skip
 
@@ -283,18 +283,18 @@ def fast_gradient_cooperative_kernel(
     active = not is_deferred(deferred, matrix)
     spectral_bound = 0.0 * ridge
     first_steps, refinement_steps = 0 * rank, 0 * rank
-    for PHASE in tl.static_range(0 if HAS_R else 2, GRADIENT_PHASES):
+    for phase in range(0 if HAS_R else 2, GRADIENT_PHASES):
         if active:
-            for repetition in range(repetitions(PHASE, first_steps, refinement_steps)):
-                for t in range(rank, gradient_tiles(PHASE, lower_tiles, all_tiles), programs_per_matrix):
+            for repetition in range(repetitions(phase, first_steps, refinement_steps)):
+                for t in range(rank, gradient_tiles(phase, lower_tiles, all_tiles), programs_per_matrix):
                     _gradient_phase(
-                        PHASE, GS, out, scratch, sums, matrix_stats, deferred, n, ridge,
-                        spectral_bound, first_steps, refinement_steps, repetition, HAS_S,
+                        phase, GS, out, scratch, sums, matrix_stats, deferred, n, ridge,
+                        spectral_bound, first_steps, refinement_steps, repetition, HAS_S, HAS_R,
                         matrix, t, side, TILE, DEPTH,
                     )  # fmt: skip
-                if PHASE < GRADIENT_PHASES - 1:
+                if phase < GRADIENT_PHASES - 1:
                     target = group_barrier(counter, target, programs_per_matrix)
-            if PHASE == 3:
+            if phase == 3:
                 active = not is_deferred(deferred, matrix)
                 spectral_bound = load_bypass_l1(matrix_stats + GRADIENT_STATS * matrix + 3)
                 first_steps, refinement_steps = step_counts(spectral_bound)

@@ -1,18 +1,17 @@
-"""Launching the fast path: on chip, in one cooperative launch, or phase by phase.
+"""Launching the fast path: in one cooperative launch, or phase by phase.
 
-Cooperative where the programs for all tiles are resident at once; otherwise on chip, one program per matrix, up to the
-size that fits there; otherwise one launch per phase.
+Cooperative where the programs for all tiles are resident at once; otherwise one launch per phase. Larger batches of
+matrices that the kernels on chip can take, one program each, are left to these, which defer none.
 """
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..launch import LaunchSequence, launch_cached
-from ..on_chip.fast import fast_roots_kernel, fast_solve_kernel
+from ..on_chip import launch as on_chip
 from . import fast_kernels as kernels
 from .fast_gradient import GRADIENT_STATS, MAX_STEPS
 from .fast_roots import ROOTS_STATS
@@ -23,17 +22,13 @@ from .tiles import BUFFERS, FLAGS, SLOTS
 _TILE = 64
 _MAX_SCRATCH = 1 << 29
 """Bytes of scratch; larger batches are processed in parts."""
-_MAX_ON_CHIP = 128
-"""Size up to which the fast path fits on chip."""
-_ON_CHIP = {"N": 128, "num_warps": 8}
-_ON_CHIP_SHARED_MEMORY = 227 << 10
 _COOPERATIVE = {"num_stages": 3, "launch_cooperative_grid": True}
 
 
-def roots(A: Tensor, S: Tensor, R: Tensor, table: Tensor, ridge: float, key: tuple) -> Tensor:
+def roots(A: Tensor, S: Tensor, R: Tensor, table: Tensor, ridge: float, max_shift: float, key: tuple) -> Tensor | None:
     """Roots into S and inverse roots into R of the symmetric parts of ``A`` (k, n, n) that suit the fast path.
 
-    Returns flags of the matrices that are deferred to the robust path.
+    Returns flags of the matrices that are deferred to the robust path, None if none can be.
     """
     n, strides = A.shape[-1], A.stride()
     tile = _cooperative_tile(n)
@@ -49,21 +44,23 @@ def roots(A: Tensor, S: Tensor, R: Tensor, table: Tensor, ridge: float, key: tup
 
     kernel = kernels.fast_roots_cooperative_kernel
     programs = programs_per_matrix(kernel, A, lower_tiles, most, arguments, options, key)
+    if not programs and on_chip.can_take(n, A.device):
+        on_chip.roots(A, S, R, ridge, max_shift, key)
+        return None
     deferred = _flags(A, programs)
     if programs:
         launch_cached(kernel, (len(A) * programs, 1, 1), arguments(deferred, programs), options, (warps, *key))
-    elif _fits_on_chip(n, A.device):
-        arguments_on_chip = (A, S, R, deferred, table, n, *strides, ridge)
-        launch_cached(fast_roots_kernel, (len(A), 1, 1), arguments_on_chip, _ON_CHIP, key)
     else:
         _roots_by_phase(A, S, R, deferred, table, ridge, key)
     return deferred
 
 
-def solve(inputs: tuple[Tensor, ...], out: Tensor, ridge: float, has_cotangent: dict[str, bool], key: tuple) -> Tensor:
+def solve(
+    inputs: tuple[Tensor, ...], out: Tensor, ridge: float, has_cotangent: dict[str, bool], key: tuple
+) -> Tensor | None:
     """X with S X + X S = GS - R GR R into ``out``, given S, R, GS and GR, for matrices that suit the fast path.
 
-    Returns flags of the matrices that are deferred to the robust path.
+    Returns flags of the matrices that are deferred to the robust path, None if none can be.
     """
     n = out.shape[-1]
     tile = _cooperative_tile(n)
@@ -75,12 +72,13 @@ def solve(inputs: tuple[Tensor, ...], out: Tensor, ridge: float, has_cotangent: 
 
     kernel = kernels.fast_gradient_cooperative_kernel
     programs = programs_per_matrix(kernel, out, lower_tiles, lower_tiles + all_tiles, arguments, options, key)
+    if not programs and on_chip.can_take(n, out.device):
+        S, R, GS, GR = inputs
+        on_chip.solve(S, R, GS, GR, out, ridge, has_cotangent["HAS_S"], has_cotangent["HAS_R"], key)
+        return None
     deferred = _flags(out, programs)
     if programs:
         launch_cached(kernel, (len(out) * programs, 1, 1), arguments(deferred, programs), options, key)
-    elif _fits_on_chip(n, out.device):
-        arguments_on_chip = (*inputs, out, deferred, n, ridge)
-        launch_cached(fast_solve_kernel, (len(out), 1, 1), arguments_on_chip, has_cotangent | _ON_CHIP, key)
     else:
         _solve_by_phase(inputs, out, deferred, ridge, has_cotangent, key)
     return deferred
@@ -154,17 +152,6 @@ def _solve_by_phase(
                     PHASE=phase,
                     HAS_S=phase == 1 and has_cotangent["HAS_S"],  # no other phase depends on it
                 )
-
-
-def _fits_on_chip(n: int, device: torch.device) -> bool:
-    return n <= _MAX_ON_CHIP and _has_shared_memory(device)
-
-
-@cache
-def _has_shared_memory(device: torch.device) -> bool:
-    if device.type != "cuda":
-        return True
-    return torch.cuda.get_device_properties(device).shared_memory_per_block_optin >= _ON_CHIP_SHARED_MEMORY
 
 
 def _flags(A: Tensor, programs: int) -> Tensor:

@@ -5,6 +5,9 @@ is deferred, and later phases skip it. ``matrix_stats`` of a matrix: the exponen
 the mean of its eigenvalues after that, and its number of middle steps: one, or two where covariances of few samples
 need the longer fast path.
 
+After ``scale_input`` come SQUARE_INPUT and FIRST_STEP, then RESIDUAL, RESIDUAL_SQUARE, CORRECTION and UPDATE for every
+middle step, and LAST_STEP further for the last one.
+
 Buffers of a matrix; steps after the first are counted from zero, and alternate.
 0  X, later the correction D
 1  X^2, then U of even steps, Y of odd ones
@@ -33,6 +36,7 @@ from .split_fp16 import (
     SUM_ROWS,
     fp16_matmul,
     load_split,
+    load_split_if,
     matrix_elements,
     split_matmul,
     store_split_symmetric,
@@ -52,6 +56,20 @@ from .tiles import (
     sum_slots,
     weighted_lower_tile,
 )
+
+SQUARE_INPUT = tl.constexpr(0)  # phases
+FIRST_STEP = tl.constexpr(1)
+RESIDUAL = tl.constexpr(2)
+RESIDUAL_SQUARE = tl.constexpr(3)
+CORRECTION = tl.constexpr(4)
+UPDATE = tl.constexpr(5)
+LAST_STEP = tl.constexpr(6)
+ROOTS_PHASES = tl.constexpr(10)
+
+X = tl.constexpr(0)  # buffers
+D = tl.constexpr(0)
+SQUARE = tl.constexpr(1)
+E = tl.constexpr(4)
 
 STEPS = tl.constexpr(4)  # of each of both schedules in the table
 ROOTS_STATS = tl.constexpr(3)  # numbers of matrix_stats per matrix
@@ -88,12 +106,13 @@ def _inverse_buffer(step):
     return tl.where(step % 2 == 0, 3, 5)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def scale_input(
     A, scratch, matrix_stats, deferred, n, stride_batch, stride_row, stride_column, ridge,
     matrix, t, side, TILE: tl.constexpr,
 ):  # fmt: skip
     """X, with a mean eigenvalue of one to two before the ridge; the identity where the mean is out of range."""
+    tl.debug_barrier()
     source = A + matrix * stride_batch
     lane = tl.arange(0, MAX_SIZE).to(tl.int64)  # offsets may need 64 bits
     diagonal = tl.load(source + lane * stride_row + lane * stride_column, lane < n, 0.0).to(tl.float32)
@@ -110,130 +129,31 @@ def scale_input(
         tl.store(matrix_stats + ROOTS_STATS * matrix, exponent.to(tl.float32))
         tl.store(matrix_stats + ROOTS_STATS * matrix + 1, (1 + ridge) * mean)
         defer(deferred, matrix, not usable)
+    tl.debug_barrier()
 
 
 @triton.jit
-def square_input(scratch, sums, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
-    """X^2, and the terms of the moments of X."""
-    buffer_stride = matrix_elements(side)
-    X = scratch + matrix * (BUFFERS * buffer_stride)
-    i, j, weight = weighted_lower_tile(t)
-    x = load_split(X, i, j, side, TILE)
-    square = split_matmul(X, X, i, j, side, TILE, DEPTH)
-    slot = sums + matrix * (SUM_ROWS * SLOTS) + t
-    tl.store(slot, weight * total(x * x))
-    tl.store(slot + SLOTS, weight * total(x * square))
-    tl.store(slot + 2 * SLOTS, weight * total(square * square))
-    store_split_symmetric(X + buffer_stride, square, i, j, side, TILE)
-
-
-@triton.jit
-def first_step(
-    scratch, sums, matrix_stats, deferred, table, n,
-    matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
-):  # fmt: skip
-    """Y and Z after the first step, if the moments suit the fast path."""
-    buffer_stride, lower_tiles = matrix_elements(side), lower_tile_count(side, TILE)
-    X = scratch + matrix * (BUFFERS * buffer_stride)
-    sums += matrix * (SUM_ROWS * SLOTS)
+def _first_polynomial(sums, matrix_stats, table, n, matrix, tiles) -> tuple:
+    """Coefficients of Z as a polynomial of X after the first step, and the number of middle steps, zero if no number
+    seems enough; from the moments of X."""
     m1 = load_bypass_l1(matrix_stats + ROOTS_STATS * matrix + 1)
-    squares = load_slots(sums, lower_tiles)
-    cubes, fourths = load_slots(sums + SLOTS, lower_tiles), load_slots(sums + 2 * SLOTS, lower_tiles)
+    squares = load_slots(sums, tiles)
+    cubes, fourths = load_slots(sums + SLOTS, tiles), load_slots(sums + 2 * SLOTS, tiles)
     m2, m3, m4 = tl.sum(squares, 0) / n, tl.sum(cubes, 0) / n, tl.sum(fourths, 0) / n
-    count = fast_middle_steps(m1, m2)
-    if count > 0:
-        i, j = lower_tile_index(t)
-        x, square = load_split(X, i, j, side, TILE), load_split(X + buffer_stride, i, j, side, TILE)
-        cube = split_matmul(X, X + buffer_stride, i, j, side, TILE, DEPTH)
-        inverse = 1 / (1.02 * centred_eigenvalue_bound(m1, m2, m3, m4, n))
-        z0 = tl.load(table) * tl.sqrt(inverse)
-        z1 = tl.load(table + 1) * tl.sqrt(inverse) * inverse
-        z2 = tl.load(table + 2) * tl.sqrt(inverse) * inverse * inverse
-        y, z = z0 * x + z1 * square + z2 * cube, z0 * identity(i, j, n, TILE) + z1 * x + z2 * square
-        store_split_symmetric(X + 2 * buffer_stride, y, i, j, side, TILE)
-        store_split_symmetric(X + 3 * buffer_stride, z, i, j, side, TILE)
-        if t == 0:
-            tl.store(matrix_stats + ROOTS_STATS * matrix + 2, count.to(tl.float32))
-    elif t == 0:
-        defer(deferred, matrix, True)
+    inverse = 1 / (1.02 * centred_eigenvalue_bound(m1, m2, m3, m4, n))
+    z0 = tl.load(table) * tl.sqrt(inverse)
+    z1 = tl.load(table + 1) * tl.sqrt(inverse) * inverse
+    z2 = tl.load(table + 2) * tl.sqrt(inverse) * inverse * inverse
+    return z0, z1, z2, fast_middle_steps(m1, m2)
 
 
 @triton.jit
-def residual(
-    scratch, sums, n, step, LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
-):  # fmt: skip
-    """E = I - Z Y; in the last step the terms of its asymmetry on the diagonal."""
-    buffer_stride = matrix_elements(side)
-    D = scratch + matrix * (BUFFERS * buffer_stride)
-    Y, Z = D + _root_buffer(step) * buffer_stride, D + _inverse_buffer(step) * buffer_stride
-    i, j = lower_tile_index(t)
-    e = identity(i, j, n, TILE) - split_matmul(Z, Y, i, j, side, TILE, DEPTH)
-    if LAST and i == j:
-        skew = e - tl.trans(e)
-        tl.store(sums + matrix * (SUM_ROWS * SLOTS) + 4 * SLOTS + i, total(skew * skew))
-    store_split_symmetric(D + 4 * buffer_stride, e, i, j, side, TILE)
-
-
-@triton.jit
-def _linear_coefficient(c):
-    """a in U = E^2 + a E, given the coefficients of D."""
-    return 0.5 * tl.load(c + 3) / tl.load(c + 4)
-
-
-@triton.jit
-def residual_square(
-    scratch, sums, table, n, last_step, step,
-    LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
-):  # fmt: skip
-    """U; in the last step E^2, small enough for float16, and the correction up to that power."""
-    buffer_stride = matrix_elements(side)
-    D = scratch + matrix * (BUFFERS * buffer_stride)
-    E, U = D + 4 * buffer_stride, D + _root_buffer(step + 1) * buffer_stride
-    c = _coefficients(table, last_step, step)
-    i, j, weight = weighted_lower_tile(t)
-    e = load_split(E, i, j, side, TILE)
-    if LAST:
-        square = fp16_matmul(E, E, i, j, side, TILE, DEPTH)
-        tl.store(sums + matrix * (SUM_ROWS * SLOTS) + 3 * SLOTS + t, weight * total(square * square))
-        d = tl.load(c) * identity(i, j, n, TILE) + tl.load(c + 1) * e + tl.load(c + 2) * square
-        store_split_symmetric(D, d, i, j, side, TILE)
-        store_split_symmetric(U, square, i, j, side, TILE, HIGH_ONLY)
-    else:
-        u = split_matmul(E, E, i, j, side, TILE, DEPTH) + _linear_coefficient(c) * e
-        store_split_symmetric(U, u, i, j, side, TILE)
-
-
-@triton.jit
-def needs_higher_powers(sums, n, matrix, side, TILE: tl.constexpr):
-    """Whether powers of E above its square would change the result of the last step.
-
-    The square of the sum of sixth powers of its eigenvalues is at most the cube of the sum of fourth powers.
-    """
-    fourth = sum_slots(sums + matrix * (SUM_ROWS * SLOTS) + 3 * SLOTS, lower_tile_count(side, TILE))
-    return NEGLIGIBLE * n * n < fourth * fourth * fourth
-
-
-@triton.jit
-def complete_correction(
-    scratch, table, n, last_step, step,
-    LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
-):  # fmt: skip
-    """D with all powers of E; in the last step those above the square in float16."""
-    buffer_stride = matrix_elements(side)
-    D = scratch + matrix * (BUFFERS * buffer_stride)
-    E, U = D + 4 * buffer_stride, D + _root_buffer(step + 1) * buffer_stride
-    c = _coefficients(table, last_step, step)
-    i, j = lower_tile_index(t)
-    if LAST:
-        d = load_split(D, i, j, side, TILE)
-        d += tl.load(c + 3) * fp16_matmul(U, E, i, j, side, TILE, DEPTH)
-        d += tl.load(c + 4) * fp16_matmul(U, U, i, j, side, TILE, DEPTH)
-    else:
-        a = _linear_coefficient(c)
-        b = tl.load(c + 2) - tl.load(c + 4) * a * a
-        d = tl.load(c) * identity(i, j, n, TILE) + (tl.load(c + 1) - a * b) * load_split(E, i, j, side, TILE)
-        d += b * load_split(U, i, j, side, TILE) + tl.load(c + 4) * split_matmul(U, U, i, j, side, TILE, DEPTH)
-    store_split_symmetric(D, d, i, j, side, TILE)
+def _correction(c) -> tuple:
+    """Coefficients of D in I, E, U and U^2; and a in U = E^2 + a E."""
+    c0, c1, c2, c3, c4 = tl.load(c), tl.load(c + 1), tl.load(c + 2), tl.load(c + 3), tl.load(c + 4)
+    a = 0.5 * c3 / c4
+    b = c2 - c4 * a * a
+    return c0, c1 - a * b, b, c4, a
 
 
 @triton.jit
@@ -250,29 +170,110 @@ def _converged(sums, n, last_step, side, TILE: tl.constexpr):
 
 
 @triton.jit
-def apply_correction(
-    scratch, sums, matrix_stats, deferred, S, R, n, last_step, step,
-    LAST: tl.constexpr, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
+def product_tile(
+    S, R, scratch, sums, matrix_stats, deferred, table, n, last_step, step, phase,
+    matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    """Y + Y D, then Z + D Z; from the last step the roots, if they converged.
+    """Store a tile of a phase: a product, and multiples of two matrices and of the identity.
 
-    D Z is the transpose of the computed Z D.
+    All phases but two of the last step are here, since compiling a product takes long. Where Y is stored or its next
+    value, so is Z, in tiles of their own. D Z is the transpose of the computed Z D.
     """
     buffer_stride, lower_tiles = matrix_elements(side), lower_tile_count(side, TILE)
-    D = scratch + matrix * (BUFFERS * buffer_stride)
-    is_root = t < lower_tiles
-    old = D + tl.where(is_root, _root_buffer(step), _inverse_buffer(step)) * buffer_stride
+    A = scratch + matrix * (BUFFERS * buffer_stride)
+    sums += matrix * (SUM_ROWS * SLOTS)
+    is_last = phase >= LAST_STEP
+    kind = phase - LAST_STEP + RESIDUAL if is_last else phase
+    is_Z = t >= lower_tiles
     i, j = lower_tile_index(t % lower_tiles)
-    x = load_split(old, i, j, side, TILE)
-    converged = _converged(sums + matrix * (SUM_ROWS * SLOTS), n, last_step, side, TILE)
-    x += split_matmul(old, D, i, j, side, TILE, DEPTH)
-    if LAST:
-        if converged:
+    old = tl.where(is_Z, _inverse_buffer(step), _root_buffer(step))
+    target = tl.where(is_Z, _inverse_buffer(step + 1), _root_buffer(step + 1))
+    left, right, first, second, extent = old, D, old, E, side
+    of_product, of_first, of_second, of_identity = 1.0, 1.0, 0.0, 0.0
+    if phase == SQUARE_INPUT:
+        left, right, first, target, of_first = X, X, X, SQUARE, 0.0
+    elif phase == FIRST_STEP:
+        z0, z1, z2, count = _first_polynomial(sums, matrix_stats, table, n, matrix, lower_tiles)
+        left, right, first, second, target = X, SQUARE, X, SQUARE, old
+        of_product, extent = z2, tl.where(is_Z | (count == 0), 0, side)
+        of_first, of_second = tl.where(is_Z, z1, z0), tl.where(is_Z, z2, z1)
+        of_identity = tl.where(is_Z, z0, 0.0)
+        if t == 0:
+            tl.store(matrix_stats + ROOTS_STATS * matrix + 2, count.to(tl.float32))
+            if count == 0:
+                defer(deferred, matrix, True)
+    elif kind == RESIDUAL:
+        left, right, target = _inverse_buffer(step), _root_buffer(step), E
+        of_product, of_first, of_identity = -1.0, 0.0, 1.0
+    elif kind == RESIDUAL_SQUARE:
+        _, _, _, _, a = _correction(_coefficients(table, last_step, step))
+        left, right, first, of_first = E, E, E, a
+    elif kind == CORRECTION:
+        of_identity, of_first, of_second, of_product, _ = _correction(_coefficients(table, last_step, step))
+        left, right, first, second, target = target, target, E, target, D
+
+    product = split_matmul(A + left * buffer_stride, A + right * buffer_stride, i, j, extent, side, TILE, DEPTH)
+    eye = identity(i, j, n, TILE)
+    x = load_split_if(kind != RESIDUAL, A + first * buffer_stride, i, j, side, TILE)
+    if phase == SQUARE_INPUT:
+        weight = tl.where(i == j, 1.0, 2.0)
+        tl.store(sums + t, weight * total(x * x))
+        tl.store(sums + SLOTS + t, weight * total(x * product))
+        tl.store(sums + 2 * SLOTS + t, weight * total(product * product))
+    out = of_product * product + of_first * x + of_identity * eye
+    has_second = (phase == FIRST_STEP) | (kind == CORRECTION)
+    out += of_second * load_split_if(has_second, A + second * buffer_stride, i, j, side, TILE)
+    if kind == RESIDUAL and is_last and i == j:
+        skew = out - tl.trans(out)
+        tl.store(sums + 4 * SLOTS + i, total(skew * skew))
+    if phase == ROOTS_PHASES - 1:
+        if _converged(sums, n, last_step, side, TILE):
             exponent = load_bypass_l1(matrix_stats + ROOTS_STATS * matrix).to(tl.int32)
-            scale = sqrt_power_of_two(tl.where(is_root, exponent, -exponent))
-            store_result(tl.where(is_root, S, R) + matrix * n * n, scale * x, i, j, n, TILE)
+            scale = sqrt_power_of_two(tl.where(is_Z, -exponent, exponent))
+            store_result(tl.where(is_Z, R, S) + matrix * n * n, scale * out, i, j, n, TILE)
         elif t == 0:
             defer(deferred, matrix, True)
     else:
-        new = D + tl.where(is_root, _root_buffer(step + 1), _inverse_buffer(step + 1)) * buffer_stride
-        store_split_symmetric(new, x, i, j, side, TILE)
+        store_split_symmetric(A + target * buffer_stride, out, i, j, side, TILE)
+
+
+@triton.jit
+def last_square_tile(
+    scratch, sums, table, n, last_step, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr
+):  # fmt: skip
+    """E^2 in the last step, small enough for float16, and the correction up to that power."""
+    buffer_stride = matrix_elements(side)
+    A = scratch + matrix * (BUFFERS * buffer_stride)
+    c = _coefficients(table, last_step, last_step)
+    i, j, weight = weighted_lower_tile(t)
+    square = fp16_matmul(A + E * buffer_stride, A + E * buffer_stride, i, j, side, TILE, DEPTH)
+    tl.store(sums + matrix * (SUM_ROWS * SLOTS) + 3 * SLOTS + t, weight * total(square * square))
+    e = load_split(A + E * buffer_stride, i, j, side, TILE)
+    d = tl.load(c) * identity(i, j, n, TILE) + tl.load(c + 1) * e + tl.load(c + 2) * square
+    store_split_symmetric(A + D * buffer_stride, d, i, j, side, TILE)
+    store_split_symmetric(A + _root_buffer(last_step + 1) * buffer_stride, square, i, j, side, TILE, HIGH_ONLY)
+
+
+@triton.jit
+def needs_higher_powers(sums, n, matrix, side, TILE: tl.constexpr):
+    """Whether powers of E above its square would change the result of the last step.
+
+    The square of the sum of sixth powers of its eigenvalues is at most the cube of the sum of fourth powers.
+    """
+    fourth = sum_slots(sums + matrix * (SUM_ROWS * SLOTS) + 3 * SLOTS, lower_tile_count(side, TILE))
+    return NEGLIGIBLE * n * n < fourth * fourth * fourth
+
+
+@triton.jit
+def last_powers_tile(scratch, table, last_step, matrix, t, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """The correction of the last step with the powers of E above its square, in float16."""
+    buffer_stride = matrix_elements(side)
+    A = scratch + matrix * (BUFFERS * buffer_stride)
+    square = A + _root_buffer(last_step + 1) * buffer_stride
+    c = _coefficients(table, last_step, last_step)
+    i, j = lower_tile_index(t)
+    d = load_split(A + D * buffer_stride, i, j, side, TILE)
+    for power in range(3, 5):
+        right = tl.where(power == 3, A + E * buffer_stride, square)
+        d += tl.load(c + power) * fp16_matmul(square, right, i, j, side, TILE, DEPTH)
+    store_split_symmetric(A + D * buffer_stride, d, i, j, side, TILE)

@@ -27,8 +27,9 @@ def roots(
         if A.shape[-1] > LARGEST_FAST:
             deferred = all_deferred(A)
         else:
-            deferred = fast_launch.roots(A, S, R, coefficients(A.device, schedules), ridge, key)
-        robust.roots(A, S, R, deferred, ridge, max_shift, key)
+            deferred = fast_launch.roots(A, S, R, coefficients(A.device, schedules), ridge, max_shift, key)
+        if deferred is not None:
+            robust.roots(A, S, R, deferred, ridge, max_shift, key)
 
 
 def solve(
@@ -41,7 +42,8 @@ def solve(
             deferred = all_deferred(S)
         else:
             deferred = fast_launch.solve(inputs, out, ridge, {"HAS_S": has_S, "HAS_R": has_R}, key)
-        robust.solve(inputs, out, deferred, ridge, has_S, has_R, key)
+        if deferred is not None:
+            robust.solve(inputs, out, deferred, ridge, has_S, has_R, key)
 
 
 def batches_of_all_kernels(n: int, device: torch.device) -> tuple[int, ...]:

@@ -24,10 +24,17 @@ def matrix_elements(side):
 
 
 @triton.jit
-def load_split(A, i, j, side, TILE: tl.constexpr):
+def load_split_if(condition, A, i, j, side, TILE: tl.constexpr):
+    """A tile; zero, without reading, unless the condition holds."""
     row, column = rows_and_columns(i, j, TILE)
     high = A + row * side + column
-    return (load_bypass_l1(high).to(tl.float32) + load_bypass_l1(high + side * side).to(tl.float32)) * (1 / UNIT)
+    x = tl.load(high, condition, 0.0, cache_modifier=".cg").to(tl.float32)
+    return (x + tl.load(high + side * side, condition, 0.0, cache_modifier=".cg").to(tl.float32)) * (1 / UNIT)
+
+
+@triton.jit
+def load_split(A, i, j, side, TILE: tl.constexpr):
+    return load_split_if(True, A, i, j, side, TILE)
 
 
 @triton.jit
@@ -65,11 +72,11 @@ def _factor_offsets(i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr) -> tupl
 
 
 @triton.jit
-def split_matmul(A, B, i, j, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
-    """A tile of A B."""
+def split_matmul(A, B, i, j, extent, side, TILE: tl.constexpr, DEPTH: tl.constexpr):
+    """A tile of A B: of the first ``extent`` columns of A and rows of B."""
     left, right = _factor_offsets(i, j, side, TILE, DEPTH)
     product = tl.zeros((TILE, TILE), tl.float32)
-    for k in range(0, side, DEPTH):
+    for k in range(0, extent, DEPTH):
         a, b = A + left + k, B + right + k * side
         a0, a1 = load_bypass_l1(a), load_bypass_l1(a + side * side)
         b0, b1 = load_bypass_l1(b), load_bypass_l1(b + side * side)

@@ -3,6 +3,12 @@
 Every sum over tiles is taken from the same slots in the same order by all programs of a matrix: they take the same
 decisions, and results do not depend on their number. Of results that are symmetric but for rounding, only the tiles on
 and below the diagonal are computed.
+
+Compile time grows faster than the size of a function. So the larger ones without a product are called, not inlined
+(``noinline``). They take and return numbers and pointers only, and begin and end with a barrier: caller and function
+use the same shared memory, and Triton synchronises it within functions only
+(https://github.com/triton-lang/triton/issues/11326). Products are inlined, since ptxas lets those of a called function
+wait for one another; instead all phases share the code of as few as possible.
 """
 # pyright: reportGeneralTypeIssues=false
 # Triton declares that calls of kernel functions never return.
@@ -11,7 +17,7 @@ import triton
 import triton.language as tl
 
 from ..primitives import total
-from ..scaling import floor_log2, power_of_two, times_power_of_two
+from ..scaling import floor_log2, max_abs, power_of_two, times_power_of_two
 
 SLOTS = tl.constexpr(256)  # per row of sums: tiles of the largest matrix
 BUFFERS = tl.constexpr(6)  # scratch matrices per matrix in work
@@ -128,7 +134,7 @@ def sum_slots(sums, count):
 @triton.jit
 def store_tile_norm(sums, t, x, weight):
     """Two rows: the largest modulus of a tile, and its weighted sum of squares relative to that power of two."""
-    size = tl.max(tl.max(tl.abs(x), 1), 0)
+    size = max_abs(x)
     x = times_power_of_two(x, -floor_log2(size))
     tl.store(sums + t, size)
     tl.store(sums + SLOTS + t, weight * total(x * x))

@@ -18,6 +18,10 @@ def number(x):
     return f"{x:.3g}" if x < 1000 else f"{x:.0f}"
 
 
+def milliseconds(case, name):
+    return number(case["milliseconds"][name]["back_to_back"]["median"])
+
+
 @pytest.mark.parametrize("suite", ["hard", "large"])
 def test_rows(suite):
     rows = dict(re.findall(r"^\| (\d+ x .+? (?:samples|1e\+\d+)(?:, forward)?) \| (.+) \|$", PAGE, re.MULTILINE))
@@ -25,12 +29,21 @@ def test_rows(suite):
         times, errors = case["milliseconds"], case["errors"]
         suffix = "" if "matroot" in times else " forward"
         names = ("matroot" + suffix, "torch eigh" + suffix, "jax eigh")
-        expected = [number(times[name]["back_to_back"]["median"]) for name in names]
+        expected = [milliseconds(case, name) for name in names]
         expected += [f"{errors[name]['root']:.1e}" for name in ("matroot", "torch eigh")]
         assert rows[case["case"] + (", forward" if suffix else "")].split(" | ") == expected
 
 
-@pytest.mark.parametrize("suite", ["hard", "large", "singular", "steps", "first-use"])
+def test_float64():
+    *cases, distance = measured("float64")["results"]
+    rows = dict(re.findall(r"^\| (\d+ x .+?, \w+) \| (\S+ \| \S+ \| \S+) \|$", PAGE, re.MULTILINE))
+    names = ("matroot", "torch eigh", "jax eigh")
+    assert rows == {case["case"]: " | ".join(milliseconds(case, name) for name in names) for case in cases}
+    own, eigh = (milliseconds(distance, f"{name} forward") for name in ("matroot", "torch eigh"))
+    assert f"takes {own} ms; by `torch.linalg.eigh` {eigh} ms" in PAGE
+
+
+@pytest.mark.parametrize("suite", ["hard", "large", "singular", "steps", "first-use", "float64"])
 def test_machine_and_date(suite):
     machine = measured(suite)["surroundings"]
     section = PAGE.partition("### Hard and large matrices")[2]
@@ -39,6 +52,11 @@ def test_machine_and_date(suite):
 
 
 def test_jumps_between_sizes():
-    ratios = {(case["n"], "log" in case["case"]): case["largest_ratio"] for case in measured("steps")["results"]}
-    large = {key: round(ratio, 1) for key, ratio in ratios.items() if ratio > 2}
-    assert large == {(64, False): 18.7, (64, True): 28.4, (128, True): 2.2}
+    ratios = {case["case"]: case["largest_ratio"] for case in measured("steps")["results"]}
+    assert {case: round(ratio, 1) for case, ratio in ratios.items() if ratio > 2} == {
+        "1000 x 64, 128 samples": 15.8,
+        "1000 x 64, log 1e+04": 15.1,
+        "64 x 128, log 1e+04": 4.3,
+        "1000 x 128, 256 samples": 2.6,
+        "1000 x 128, log 1e+04": 6.1,
+    }

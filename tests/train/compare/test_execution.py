@@ -98,6 +98,7 @@ def test_why_a_process_ended_is_told(runs):
     for code, message in (
         ("import sys; sys.exit('what  is\\n wrong')", r"exit status 1: wrong; see .*default-seed0.log"),
         ("import sys; print('what  is\\n wrong', file=sys.stderr); sys.exit(2)", r"^what is wrong$"),
+        ("import sys; print(1000 * 'log ', 'what is wrong', file=sys.stderr); sys.exit(2)", r"log what is wrong$"),
         ("import os; os.kill(os.getpid(), 9)", r"exit status -9: it printed nothing"),
     ):
         record = Record()

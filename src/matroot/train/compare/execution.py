@@ -89,7 +89,8 @@ class _Child:
             return None
         text = self.run.log.read_text(encoding="utf-8", errors="replace").strip()
         if status == 2:
-            return _one_line(text)
+            # What was logged before the message may be long.
+            return _one_line(text, last=True)
         last = text.splitlines()[-1] if text else "it printed nothing"
         return f"exit status {status}: {_one_line(last)}; see {self.run.log}"
 
@@ -187,5 +188,7 @@ def _terminated_as_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:500]
+def _one_line(text: str, last: bool = False) -> str:
+    """Its first words, or its last ones."""
+    words = " ".join(text.split())
+    return words[-500:] if last else words[:500]

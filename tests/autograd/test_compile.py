@@ -60,12 +60,12 @@ def test_compile(root):
 
 
 def test_compile_dynamic():
-    pair, name = "taylor-lyapunov", "invsqrtm"
-    compiled = compile(root_of(pair, name), dynamic=True)
+    root = with_pair("invsqrtm", Taylor(degree=2), Lyapunov(iterations=2))
+    compiled = compile(root, dynamic=True)
     for batch, n in ((2, 3), (5, 6)):
         X, w = wishart(batch, n), wishart(batch, n, seed=3)
-        close(compiled(X), root_of(pair, name)(X))
-        close(gradient_of(compiled, X, w), gradient_of(root_of(pair, name), X, w))
+        close(compiled(X), root(X))
+        close(gradient_of(compiled, X, w), gradient_of(root, X, w))
 
 
 # Each way in which roots are expanded there: both with a spectrum, the inverse alone, a solver that is not linear in

@@ -4,23 +4,25 @@ import functools
 import inspect
 
 import pytest
-import triton.language as tl
-from triton.runtime import interpreter
 
 
-@functools.cache
-def _languages(function) -> frozenset:
-    """The modules of ``triton.language`` that a function sees."""
-    return frozenset(v for v in function.__globals__.values() if inspect.ismodule(v) and v in (tl, tl.core))
+@pytest.fixture(autouse=True, scope="session")
+def once():
+    """Operations of ``triton.language`` are replaced for a launch, and not again for every function called in it."""
+    from triton.runtime import interpreter  # here, because this file is read without Triton too
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interpreter, "_patch_lang", _once(interpreter._patch_lang))
+        yield
 
 
-def _replaced_once(replace):
-    """The interpreter replaces operations of these modules for a launch, and again for every function called in it."""
+def _once(replace):
     replaced = set()
 
     def replace_new(function):
-        if _languages(function) <= replaced:
-            return None  # calls of functions do not look at it
+        modules = _language_of(function)
+        if modules <= replaced:
+            return None  # which a call of a function does not look at
         scope = replace(function)
         restore = scope.restore
 
@@ -28,15 +30,16 @@ def _replaced_once(replace):
             replaced.clear()
             restore()
 
-        replaced.update(_languages(function))
+        replaced.update(modules)
         scope.restore = restore_all
         return scope
 
     return replace_new
 
 
-@pytest.fixture(autouse=True, scope="session")
-def once():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(interpreter, "_patch_lang", _replaced_once(interpreter._patch_lang))
-        yield
+@functools.cache
+def _language_of(function) -> frozenset:
+    """The modules of ``triton.language`` that a function sees."""
+    import triton.language as tl
+
+    return frozenset(v for v in function.__globals__.values() if inspect.ismodule(v) and v in (tl, tl.core))

@@ -25,8 +25,9 @@ docs: $(READY)
 	$(BIN)/matroot report $(REPORTED) --out $(CURDIR)/build/site/report.html
 	@echo "build/site/index.html"
 
-# Both sessions run, whichever fails: the kernels have one of their own, under Triton's interpreter.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q -rs
+# Both sessions run, whichever fails: the kernels have one of their own, under Triton's interpreter. Bytecode is kept,
+# or else each of their processes, and each that a test starts, compiles all files again.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q -rs
 test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

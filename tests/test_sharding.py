@@ -1,35 +1,25 @@
 """DTensors: batch-sharded input stays sharded, values and gradients as on one rank."""
 
-import os
-from pathlib import Path
-
 import pytest
 import torch
-import torch.distributed as dist
-import torch.multiprocessing as mp
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
 import matroot
 
 from .matrices import wishart
+from .nn.ranks import on_ranks
 
 
-def _on_each_rank(rank: int, world: int, path: Path) -> None:
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{path}", rank=rank, world_size=world)
-    try:
-        mesh = init_device_mesh("cpu", (world,))
-        for batch in (4, 3):  # evenly and unevenly divided
-            A, G = wishart(batch, 5), wishart(batch, 5, seed=1)
-            for choice in ({}, matroot.preset("mpa-lya"), matroot.preset("ns"), matroot.preset("svd-taylor")):
-                for placement in (Shard(0), Replicate()):
-                    _check(A, G, mesh, placement, choice)
-        with pytest.raises(ValueError, match="must not be split over ranks"):
-            matroot.sqrtm(distribute_tensor(wishart(4, 4), mesh, [Shard(1)]))
-    finally:
-        dist.destroy_process_group()
-    os._exit(0)  # in an orderly exit a thread that PyTorch leaves behind may abort the process
+def _on_each_rank(rank: int, world: int) -> None:
+    mesh = init_device_mesh("cpu", (world,))
+    for batch in (4, 3):  # evenly and unevenly divided
+        A, G = wishart(batch, 5), wishart(batch, 5, seed=1)
+        for choice in ({}, matroot.preset("mpa-lya"), matroot.preset("ns"), matroot.preset("svd-taylor")):
+            for placement in (Shard(0), Replicate()):
+                _check(A, G, mesh, placement, choice)
+    with pytest.raises(ValueError, match="must not be split over ranks"):
+        matroot.sqrtm(distribute_tensor(wishart(4, 4), mesh, [Shard(1)]))
 
 
 def _check(A, G, mesh, placement, choice) -> None:
@@ -48,4 +38,4 @@ def _check(A, G, mesh, placement, choice) -> None:
 
 @pytest.mark.parametrize("world", [2])
 def test_sharded_batches(world, tmp_path):
-    mp.spawn(_on_each_rank, (world, tmp_path / "rendezvous"), nprocs=world)
+    on_ranks(_on_each_rank, world, tmp_path)

@@ -36,10 +36,10 @@ SO_VIT = Reduced(
 REDUCED: dict[str, Reduced] = {
     # Power iteration has no inverse root.
     "resnet18_dbn": Reduced({"width": 8}, (3, 8, 8), steps=30, without=("pi",)),
-    "resnet50_dbn": Reduced({"width": 4}, (3, 8, 8), steps=60, without=("pi",)),
+    "resnet50_dbn": Reduced({"width": 4}, (3, 8, 8), steps=70, without=("pi",)),
     # 16 positions of 24 channels: covariances are singular, as they are at full size.
     "resnet50_gcp": Reduced({"width": 4, "reduce_to": 24, "image_size": 16}, (3, 16, 16), steps=50),
-    "resnet18_gcp": Reduced({"width": 4, "reduce_to": 12}, (3, 16, 16), steps=50),
+    "resnet18_gcp": Reduced({"width": 4, "reduce_to": 12}, (3, 16, 16), steps=20),
     "tea50_tcp": Reduced({"width": 8, "depths": (1, 1, 1, 1), "reduce_to": (16, 8), "dropout": 0.0}, (3, 3, 32, 32)),
     "so_vit_7": SO_VIT,
     "so_vit_10": SO_VIT,

@@ -6,13 +6,19 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing
 
+IMPORTED_ONCE = [
+    "matroot.nn", "matroot.train.distributed", "torch.distributed.nn", "torch.distributed.tensor",
+    "torch._dynamo", "functorch.compile",
+]  # fmt: skip
+"""By the server that ranks are forked from, of which a process has one: what any of its ranks needs."""
+
 
 def on_ranks(function, world, folder):
     """Call ``function(rank, world)`` on every rank of a gloo group; an exception on any rank is raised here.
 
     Ranks are forked from a server that has imported the library once, and has no threads.
     """
-    multiprocessing.set_forkserver_preload(["matroot.nn", "torch.distributed.nn"])
+    multiprocessing.set_forkserver_preload(IMPORTED_ONCE)
     arguments = (function, world, folder / "rendezvous")
     torch.multiprocessing.start_processes(_rank, arguments, nprocs=world, start_method="forkserver")
 

@@ -72,8 +72,10 @@ def test_the_content_can_be_recognised(pair, picture):
 @pytest.mark.parametrize("transform", ["transport", "whitening"])
 @pytest.mark.parametrize(("dtype", "mean", "largest"), [(torch.float16, 0.1, 1), (torch.bfloat16, 0.6, 10)])
 def test_half_precision_looks_the_same(network, pair, dtype, mean, largest, transform):
+    # The processor takes long over half precision: two thirds of the size.
+    small = [functional.interpolate(x[None], size=(128, 192), mode="bilinear", antialias=True)[0] for x in pair]
     exact, found = (
-        style.stylize(*pair, transform=transform, network=net).float() for net in (network, style.load().to(dtype))
+        style.stylize(*small, transform=transform, network=net).float() for net in (network, style.load().to(dtype))
     )
     difference = (found - exact).abs()
     assert difference.mean() < mean * LEVEL

@@ -10,6 +10,8 @@ import torch.multiprocessing
 
 from matroot.train.distributed import start, stop
 
+from ..nn.ranks import IMPORTED_ONCE
+
 PATIENCE = timedelta(seconds=60)
 """Far more than any test takes: a process that waits for another in vain fails, and does not hang."""
 
@@ -20,7 +22,7 @@ def as_torchrun(function, world, *arguments):
     An exception in any process is raised here. Processes are forked from a server that has imported the library once,
     and has no threads.
     """
-    multiprocessing.set_forkserver_preload(["matroot.nn", "torch.distributed.nn", "matroot.train.distributed"])
+    multiprocessing.set_forkserver_preload(IMPORTED_ONCE)
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]

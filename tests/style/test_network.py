@@ -132,11 +132,12 @@ def test_other_slopes(slope):
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.2])
-def test_with_a_slope_the_deepest_features_cannot_be_cut_off(slope):
+@pytest.mark.parametrize("layer", ["deep", "below"])
+def test_with_a_slope_the_deepest_features_cannot_be_cut_off(layer, slope):
     """All units below zero: without a slope nothing of the deepest features arrives, and nothing comes back."""
     network = StyleNetwork((4, 4, 4, 4), slope=slope)
     with torch.no_grad():
-        network.decoder[0].below.bias.fill_(-1e3)
+        getattr(network.decoder[0], layer).bias.fill_(-1e3)
     network(torch.rand(1, 3, 16, 16)).sum().backward()
     arrives = network.encoder[3][-1].weight.grad.abs().max() > 0
     assert arrives == (slope > 0)

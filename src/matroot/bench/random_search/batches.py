@@ -9,8 +9,11 @@ from torch import Tensor
 
 from ..problems import normal
 
-KINDS = ("log", "uniform", "one-small", "one-large", "clustered", "singular")
-"""Of spectra; eigenvalues of the first two are drawn, those of "singular" are half zeros."""
+DEFINITE = ("log", "uniform", "one-small", "one-large", "clustered")
+"""Of spectra; eigenvalues of the first two are drawn."""
+SINGULAR = ("singular", "rounded-zeros")
+"""Half of the eigenvalues are zeros; or as rounding leaves zeros in covariances, up to 4 eps of either sign."""
+KINDS = (*DEFINITE, *SINGULAR)
 BAD = ("nan", "inf", "zero", "indefinite")
 """Matrices among the others: without a root, but for the zero matrix."""
 DTYPES = {"float32": 0.75, "float64": 0.15, "bfloat16": 0.05, "float16": 0.05}
@@ -62,7 +65,7 @@ def batch_of(number: int, max_size: int = MAX_SIZE) -> Batch:
     half = dtype in ("bfloat16", "float16")
     n = min(_size(chance), max_size, 256 if half else max_size)
     count = max(2, min(64, ELEMENTS // n**2))
-    kind = chance.choice(KINDS[:-1] if half else KINDS)
+    kind = chance.choice(DEFINITE if half else KINDS)
     most = math.log10(MAX_CONDITION[dtype])
     conditions = tuple(10 ** chance.uniform(0, most) for _ in range(count))
     spoilt = chance.random() < 0.3
@@ -113,7 +116,7 @@ def matrices_of(batch: Batch, device: str) -> Matrices:
     conditions = torch.tensor(batch.conditions, dtype=torch.float64, device=device)[:, None]
     good = torch.tensor(batch.good(), device=device)
     shares = noise[: batch.size, -1].erf().abs()[good]  # in (0, 1)
-    values = eigenvalues(batch.kind, conditions, shares)
+    values = eigenvalues(batch.kind, conditions, shares, torch.finfo(dtype).eps)
     A = torch.zeros(batch.size, n, n, dtype=torch.float64, device=device)
     A[good] = _with_eigenvalues(values, vectors[good])
     for place, kind in batch.bad.items():
@@ -138,8 +141,8 @@ def matrices_of(batch: Batch, device: str) -> Matrices:
     )
 
 
-def eigenvalues(kind: str, conditions: Tensor, shares: Tensor) -> Tensor:
-    """(m, n) in [1/condition, 1] with both ends among them, given random ``shares`` (m, n) in (0, 1)."""
+def eigenvalues(kind: str, conditions: Tensor, shares: Tensor, eps: float) -> Tensor:
+    """(m, n) in [1/condition, 1] with both ends among them, or zeros, given random ``shares`` (m, n) in (0, 1)."""
     n = shares.shape[-1]
     low = 1 / conditions
     if kind == "log":
@@ -152,8 +155,9 @@ def eigenvalues(kind: str, conditions: Tensor, shares: Tensor) -> Tensor:
         values = torch.where(shares < 0.5, low, torch.ones_like(shares))
     values[:, -1:] = low
     values[:, 0] = 1
-    if kind == "singular":
-        values[:, (n + 1) // 2 :] = 0
+    if kind in SINGULAR:
+        zeros = slice((n + 1) // 2, n)
+        values[:, zeros] = 0 if kind == "singular" else 4 * eps * (2 * shares[:, zeros] - 1)
     return values
 
 

@@ -9,11 +9,11 @@ from torch import Tensor
 import matroot
 
 from ..problems import inverse_unit, relative_errors, root_unit
-from .batches import Batch, Matrices, matrices_of
+from .batches import SINGULAR, Batch, Matrices, matrices_of
 from .reference import Answer, Exact, answer_of, singular_root
 
 PARTS = ("root", "inverse", "gradient")
-SINGULAR = "singular root"
+SINGULAR_ROOT = "singular root"
 SAMPLE = 10
 """Every so many batches a matrix is computed alone as well."""
 SAME = 8.0
@@ -37,10 +37,10 @@ def check(batch: Batch, device: str, roots: Roots = matroot.roots) -> Report:
     made = matrices_of(batch, device)
     results = compute(made.A, (made.GS, made.GR), roots)
     failures = _property_failures(batch, made, results)
-    if batch.kind == "singular" and batch.n > 1:
+    if batch.kind in SINGULAR and batch.n > 1:
         errors = relative_errors(_at_scale_one(batch, results)["root"][made.good], singular_root(made))
         units = errors / torch.finfo(made.A.dtype).eps ** 0.5
-        return Report({SINGULAR: (units.tolist(), errors.tolist())}, failures, [torch.inf] * len(errors))
+        return Report({SINGULAR_ROOT: (units.tolist(), errors.tolist())}, failures, [torch.inf] * len(errors))
     true = answer_of(made)
     if batch.number % SAMPLE == 0:
         failures += _batch_failures(batch, made, results, roots, true)

@@ -64,4 +64,4 @@ def answer_of(found: Matrices) -> Answer:
 
 def singular_root(found: Matrices) -> Tensor:
     """The root (m, n, n) of matrices with zeros among their eigenvalues; rounding moves it by its own square root."""
-    return (found.vectors * found.values.sqrt()[..., None, :]) @ found.vectors.mT
+    return (found.vectors * found.values.clamp(min=0).sqrt()[..., None, :]) @ found.vectors.mT

@@ -12,7 +12,7 @@ from ..cases import rounded
 from ..format import ResultError
 from ..results import save_program
 from .batches import Batch
-from .check import PARTS, SINGULAR, Report
+from .check import PARTS, SINGULAR_ROOT, Report
 
 FORMAT = "matroot-random-search 1"
 WORST = 20
@@ -31,7 +31,7 @@ class Search:
     max_n: int
     done: int = 0
     matrices: int = 0
-    worst: dict[str, list[Record]] = field(default_factory=lambda: {name: [] for name in (*PARTS, SINGULAR)})
+    worst: dict[str, list[Record]] = field(default_factory=lambda: {name: [] for name in (*PARTS, SINGULAR_ROOT)})
     failures: list[Record] = field(default_factory=list)
 
     def add(self, batch: Batch, report: Report) -> None:

@@ -19,7 +19,7 @@ def folder(tmp_path, monkeypatch):
     write("two.jpg", torch.rand(3, 40, 24))
     write("monet.png", torch.rand(3, 24, 24) ** 2)
     write("hokusai.png", torch.rand(3, 24, 24).sqrt())
-    network = StyleNetwork((4, 4, 4, 4))
+    network = StyleNetwork((4, 4, 4))
     torch.nn.init.normal_(network.painter[-1].weight)
     save(network, "net")
     return tmp_path

@@ -10,8 +10,8 @@ from matroot.style import StyleNetwork
 def small_network(eps: float = 1e-8) -> StyleNetwork:
     """Frozen, in float64, so that differences are faults and not rounding."""
     with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        network = StyleNetwork((6, 8, 10, 12), eps)
+        torch.manual_seed(1)  # no unit is dead: covariances are well-conditioned
+        network = StyleNetwork((6, 8, 10), eps)
         # As it is initialised all pictures are grey.
         torch.nn.init.kaiming_normal_(network.painter[-1].weight)
     return network.double().eval().requires_grad_(False)

@@ -14,16 +14,14 @@ from .examples import small_network
 
 
 def test_number_of_parameters():
-    # Counted by hand: convolutions of 9 a b + b, skips of a a + a.
+    # Counted by hand: convolutions of 9 a b + b, of single pixels a a + a.
     def conv(a, b):
         return 9 * a * b + b
 
-    encoder = conv(3, 32) + conv(32, 64) + conv(64, 64) + conv(64, 128) + conv(128, 128) + conv(128, 256)
-    encoder += 2 * conv(256, 256)
-    decoder = conv(256, 256) + conv(256, 128) + conv(128, 128) + conv(128, 64) + conv(64, 64) + conv(64, 32)
-    skips = 128 * 129 + 64 * 65
-    painter = 2 * conv(32, 32) + conv(32, 3)
-    assert sum(p.numel() for p in StyleNetwork().parameters()) == encoder + decoder + skips + painter == 2_955_011
+    encoder = conv(3, 32) + conv(32, 64) + conv(64, 64) + conv(64, 128) + conv(128, 128) + 128 * 129
+    decoder = conv(128, 64) + conv(64, 64) + conv(64, 32) + conv(32, 32) + 64 * 65
+    painter = conv(32, 32) + conv(32, 3)
+    assert sum(p.numel() for p in StyleNetwork().parameters()) == encoder + decoder + painter == 446_979
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 9), (2, 3), (8, 8), (17, 30)])
@@ -36,7 +34,7 @@ def test_pictures_of_any_size(network, size):
 
 def test_sizes_of_features_are_rounded_up(network):
     shapes = [tuple(f.shape[1:]) for f in network.encode(torch.rand(1, 3, 17, 9, dtype=torch.float64))]
-    assert shapes == [(6, 17, 9), (8, 9, 5), (10, 5, 3), (12, 3, 2)]
+    assert shapes == [(6, 17, 9), (8, 9, 5), (10, 5, 3)]
 
 
 @pytest.mark.parametrize("transform", [Whitening(), OptimalTransport(max_gain=math.inf)], ids=repr)
@@ -50,10 +48,10 @@ def test_features_after_a_transform_have_the_statistics_of_the_style(network, co
         moments = Moments.of(x)
         x = Coloring.between(moments, statistics.means[k], statistics.roots[k], 1.0, network.eps, transform)(x)
         found = Moments.of(x)
-        torch.testing.assert_close(found.mean, statistics.means[k].expand_as(found.mean), rtol=1e-8, atol=1e-10)
+        torch.testing.assert_close(found.mean, statistics.means[k].expand_as(found.mean), rtol=1e-10, atol=1e-12)
         expected = statistics.covariances[k].expand_as(found.covariance)
-        # Condition numbers are up to 1e6, which leave ten digits.
-        torch.testing.assert_close(found.covariance, expected, rtol=0, atol=1e-9 * float(expected.abs().max()))
+        # Condition numbers are a few hundred; transport has the product of two, which leaves eleven digits.
+        torch.testing.assert_close(found.covariance, expected, rtol=0, atol=1e-11 * float(expected.abs().max()))
     assert torch.equal(network.paint(x), network.stylize(content, statistics, transform=transform))
 
 
@@ -107,11 +105,11 @@ def test_derivative_of_all_of_it(content, style, transform):
 def test_exact_methods_agree(network, content, style, method):
     default = network.stylize(content, network.statistics(style))
     other = network.stylize(content, network.statistics(style, method=method), method=method)
-    torch.testing.assert_close(other, default, rtol=0, atol=1e-8)
+    torch.testing.assert_close(other, default, rtol=0, atol=1e-10)
 
 
 def test_the_method_is_used_for_both_roots(network, content, style):
-    # A series of fixed length does not reach the roots of these covariances, whose condition numbers are above 1e4.
+    # A series of fixed length does not reach the roots of these covariances, whose condition numbers are above 100.
     exact = network.statistics(style)
     by_series = network.statistics(style, method="taylor")
     assert (by_series.roots[0] - exact.roots[0]).abs().max() > 1e-6
@@ -119,28 +117,10 @@ def test_the_method_is_used_for_both_roots(network, content, style):
     assert difference.abs().max() > 1e-6
 
 
-@pytest.mark.parametrize("channels", [(8, 8, 8), (8, 8, 0, 8)])
+@pytest.mark.parametrize("channels", [(8, 8), (8, 8, 8, 8), (8, 0, 8)])
 def test_other_numbers_of_channels(channels):
-    with pytest.raises(ValueError, match="channels must be 4 positive numbers"):
+    with pytest.raises(ValueError, match="channels must be 3 positive numbers"):
         StyleNetwork(channels)
-
-
-@pytest.mark.parametrize("slope", [-0.1, 1.0, float("nan")])
-def test_other_slopes(slope):
-    with pytest.raises(ValueError, match=r"slope must be in \[0, 1\)"):
-        StyleNetwork(slope=slope)
-
-
-@pytest.mark.parametrize("slope", [0.0, 0.2])
-@pytest.mark.parametrize("layer", ["deep", "below"])
-def test_with_a_slope_the_deepest_features_cannot_be_cut_off(layer, slope):
-    """All units below zero: without a slope nothing of the deepest features arrives, and nothing comes back."""
-    network = StyleNetwork((4, 4, 4, 4), slope=slope)
-    with torch.no_grad():
-        getattr(network.decoder[0], layer).bias.fill_(-1e3)
-    network(torch.rand(1, 3, 16, 16)).sum().backward()
-    arrives = network.encoder[3][-1].weight.grad.abs().max() > 0
-    assert arrives == (slope > 0)
 
 
 @pytest.mark.parametrize("shape", [(3, 8, 8), (1, 1, 8, 8), (1, 4, 8, 8)])
@@ -150,4 +130,4 @@ def test_other_shapes(network, shape):
 
 
 def test_prints_as_its_constructor_call():
-    assert "channels=(2, 2, 2, 2), eps=0.0001, slope=0.2" in repr(StyleNetwork((2, 2, 2, 2)))
+    assert "channels=(2, 2, 2), eps=0.0001" in repr(StyleNetwork((2, 2, 2)))

@@ -9,9 +9,9 @@ from matroot.style.tiles import ALIGNMENT, Tile, tiles
 
 from .examples import picture
 
-ROUNDING = {"rtol": 0, "atol": 1e-10}
-"""Sums in another order, 1e-15 in float64, amplified by a transform up to 1/sqrt(eps) = 1e4 times and some more by the
-next ones; a seam would be of the order of 0.1."""
+ROUNDING = {"rtol": 0, "atol": 1e-11}
+"""Sums in another order, 1e-15 in float64, amplified by three transforms with condition numbers of a few hundred; a
+seam would be of the order of 0.1."""
 
 
 @pytest.mark.parametrize(("height", "width", "size"), [(1, 1, 16), (31, 64, 16), (64, 33, 24), (40, 40, 13)])
@@ -56,17 +56,16 @@ def test_statistics_by_tiles(network):
     ("name", "autoencoder"),
     [
         ("ENCODER_CONTEXT", False),
-        ("DEEP_CONTEXT", False),
         ("PAINTER_CONTEXT", False),
         ("AUTOENCODER_CONTEXT", True),
     ],
 )
 def test_no_context_is_larger_than_it_must_be(network, style, monkeypatch, name, autoencoder):
-    # With 8 pixels less tiles differ from the whole: what the tests above compare can differ.
+    # With 4 pixels less tiles differ from the whole: what the tests above compare can differ.
     large = picture(147, 93, seed=5)
     statistics = network.statistics(style)
     whole = network.stylize(large, statistics, 0.0 if autoencoder else 1.0)
-    monkeypatch.setattr(tiled_transfer, name, getattr(tiled_transfer, name) - 8)
+    monkeypatch.setattr(tiled_transfer, name, getattr(tiled_transfer, name) - 4)
     tiled = stylize_by_tiles(network, large, statistics, 0.0 if autoencoder else 1.0, tile=16)
     assert (tiled - whole).abs().max() > 1e-6
 
@@ -82,7 +81,7 @@ def test_tiles_bound_what_is_computed_at_once(network, style, monkeypatch):
     monkeypatch.setattr(type(network), "encode", recorded)
     large = picture(147, 93, seed=5)
     stylize_by_tiles(network, large, network.statistics(style), tile=24)
-    assert max(max(size) for size in sizes[1:]) <= 24 + 2 * tiled_transfer.ENCODER_CONTEXT
+    assert max(max(size) for size in sizes[1:]) <= 24 + 2 * tiled_transfer.PAINTER_CONTEXT
 
 
 @pytest.mark.parametrize(("tile", "strength"), [(32, 1.0), (32, 0.0), (256, 1.0)])

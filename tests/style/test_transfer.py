@@ -10,7 +10,7 @@ from matroot.style.transfer import limited
 
 from .examples import picture, small_network
 
-ROUNDING = {"rtol": 0, "atol": 1e-10}
+ROUNDING = {"rtol": 0, "atol": 1e-11}
 """Of float64, amplified by inverse roots."""
 
 

@@ -11,15 +11,15 @@ from matroot.style import StyleNetwork, WeightsError, load, save, weights
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "weights.safetensors"
-    save(StyleNetwork((4, 5, 6, 7), eps=2e-5), path, {"licence": "as stated"})
+    save(StyleNetwork((4, 5, 6), eps=2e-5), path, {"licence": "as stated"})
     return path
 
 
 def test_round_trip(tmp_path):
-    network = StyleNetwork((4, 5, 6, 7), eps=2e-5, slope=0.1)
+    network = StyleNetwork((4, 5, 6), eps=2e-5)
     save(network, tmp_path / "w", dtype=torch.float32)
     found = load(tmp_path / "w")
-    assert (found.channels, found.eps, found.slope) == ((4, 5, 6, 7), 2e-5, 0.1)
+    assert (found.channels, found.eps) == ((4, 5, 6), 2e-5)
     assert not found.training
     images = torch.rand(1, 3, 16, 16)
     assert torch.equal(found(images), network(images))
@@ -34,29 +34,20 @@ def test_half_precision_unless_told_otherwise(file):
 
 def test_the_default_network_is_a_small_file(tmp_path):
     save(StyleNetwork(), tmp_path / "w")
-    assert (tmp_path / "w").stat().st_size < 6e6
+    assert (tmp_path / "w").stat().st_size < 1e6
 
 
 def test_what_the_file_says(file):
     metadata, _ = _safetensors.read(file, "weights")
-    numbers = {"channels": "[4, 5, 6, 7]", "eps": "2e-05", "slope": "0.2"}
-    assert metadata == {"format": "matroot-style 2", "licence": "as stated"} | numbers
-
-
-def test_files_of_the_first_format_have_no_slope(tmp_path):
-    network = StyleNetwork((4, 5, 6, 7), slope=0.0)
-    tensors = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
-    save_file(tensors, tmp_path / "w", {"format": "matroot-style 1", "channels": "[4, 5, 6, 7]", "eps": "1e-4"})
-    images = torch.rand(1, 3, 16, 16)
-    assert load(tmp_path / "w").slope == 0
-    assert torch.equal(load(tmp_path / "w")(images), network(images))
+    numbers = {"channels": "[4, 5, 6]", "eps": "2e-05"}
+    assert metadata == {"format": "matroot-style 3", "licence": "as stated"} | numbers
 
 
 def test_written_whole_or_not_at_all(file, fill_disk):
     before = file.read_bytes()
     fill_disk()
     with pytest.raises(WeightsError, match="No space left"):
-        save(StyleNetwork((2, 2, 2, 2)), file)
+        save(StyleNetwork((2, 2, 2)), file)
     assert file.read_bytes() == before
     assert list(file.parent.iterdir()) == [file]
 
@@ -69,7 +60,7 @@ def test_no_packaged_weights(monkeypatch, tmp_path):
 
 def test_packaged_weights(monkeypatch, file):
     monkeypatch.setattr(weights, "PACKAGED", file)
-    assert load().channels == (4, 5, 6, 7)
+    assert load().channels == (4, 5, 6)
 
 
 def test_files_that_are_no_weights(tmp_path, file):
@@ -90,10 +81,10 @@ def test_files_that_are_no_weights(tmp_path, file):
 
 
 @pytest.mark.parametrize(
-    "metadata", [{}, {"channels": "[4, 5]"}, {"channels": "nonsense"}, {"channels": "7"}, {"channels": "[4, 5, 6, 8]"}]
+    "metadata", [{}, {"channels": "[4, 5]"}, {"channels": "nonsense"}, {"channels": "7"}, {"channels": "[4, 5, 8]"}]
 )
 def test_damaged_metadata(tmp_path, file, metadata):
     path = tmp_path / "other"
-    save_file(load_file(file), path, {"format": "matroot-style 1", "eps": "1e-4", **metadata})
+    save_file(load_file(file), path, {"format": "matroot-style 3", "eps": "1e-4", **metadata})
     with pytest.raises(WeightsError, match="is damaged"):
         load(path)

@@ -1,4 +1,4 @@
-"""The network of the universal transfer: an autoencoder with a transform of means and covariances at four depths."""
+"""The network of the universal transfer: an autoencoder with a transform of means and covariances at three depths."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -13,63 +13,58 @@ from ..nn._validation import require_eps, require_feature_maps
 from .statistics import Coloring, Moments, StyleStatistics
 from .transforms import Transform, transform_of
 
-TRANSFORMS = 4
+TRANSFORMS = 3
 """Transforms on the way from the deepest features to the picture, one a scale."""
 
 
 class StyleNetwork(nn.Module):
     """Pictures in the style of other pictures.
 
-    An encoder gives features f1 to f4, a decoder paints them. On its way are four transforms, one a scale, the deepest
-    first: each gives the features the mean and covariance that the style image has at this place when the network
-    reproduces it. Without transforms (strength 0) the network is an autoencoder. There are no normalisation layers:
-    the transforms alone change statistics. Features at strides 2 and 4 skip to the decoder, which keeps the content
+    An encoder gives features f1 to f3, a decoder paints them. On its way are three transforms, one a scale, the
+    deepest first: each gives the features the mean and covariance that the style image has at this place when the
+    network reproduces it. Without transforms (strength 0) the network is an autoencoder. There are no normalisation
+    layers: the transforms alone change statistics. Features at stride 2 skip to the decoder, which keeps the content
     sharp; those at stride 1 do not, as the picture would be copied. Upsampling is bilinear followed by a convolution:
     of repeated pixels a transform would amplify the blocks, which vary little. Borders are replicated, so that
     pictures may have any size.
 
     Args:
-        channels: widths at strides 1, 2, 4 and 8.
+        channels: widths at strides 1, 2 and 4.
         eps: added to the diagonals of covariances. Features whose variance is far below are noise, which a transform
             without it would amplify to the style's variance.
-        slope: of the rectifiers between the deepest features and the skip to the next scale, below zero. With 0 in
-            either of them its units die in the first hundreds of steps of a training, one after another, and the
-            deepest transform with them.
 
     Raises:
-        ValueError: if ``channels`` are not four positive numbers, ``eps`` is negative or not finite, or ``slope`` is
-            not in [0, 1).
+        ValueError: if ``channels`` are not three positive numbers, or ``eps`` is negative or not finite.
 
     Example:
         >>> from matroot.style import StyleNetwork
-        >>> network = StyleNetwork(channels=(4, 4, 4, 4))
+        >>> network = StyleNetwork(channels=(4, 4, 4))
         >>> style = network.statistics(torch.rand(1, 3, 16, 16))
         >>> network.stylize(torch.rand(2, 3, 20, 24), style).shape
         torch.Size([2, 3, 20, 24])
     """
 
-    def __init__(self, channels: Sequence[int] = (32, 64, 128, 256), eps: float = 1e-4, slope: float = 0.2) -> None:
+    def __init__(self, channels: Sequence[int] = (32, 64, 128), eps: float = 1e-4) -> None:
         super().__init__()
         require_eps(eps)
-        if not 0 <= slope < 1:
-            raise ValueError(f"slope must be in [0, 1), got {slope}")
         if len(channels) != TRANSFORMS or min(channels) < 1:
             raise ValueError(f"channels must be {TRANSFORMS} positive numbers, got {tuple(channels)}")
-        self.channels, self.eps, self.slope = tuple(channels), eps, slope
-        c1, c2, c3, c4 = channels
+        self.channels, self.eps = tuple(channels), eps
+        c1, c2, c3 = channels
         self.encoder = nn.ModuleList(
             [
                 nn.Sequential(_conv(3, c1), nn.ReLU(inplace=True)),
                 nn.Sequential(_conv(c1, c2, stride=2), nn.ReLU(inplace=True), _conv(c2, c2), nn.ReLU(inplace=True)),
-                nn.Sequential(_conv(c2, c3, stride=2), nn.ReLU(inplace=True), _conv(c3, c3), nn.ReLU(inplace=True)),
                 nn.Sequential(
-                    _conv(c3, c4, stride=2), nn.ReLU(inplace=True), _conv(c4, c4), nn.ReLU(inplace=True), _conv(c4, c4)
+                    _conv(c2, c3, stride=2),
+                    nn.ReLU(inplace=True),
+                    _conv(c3, c3),
+                    nn.ReLU(inplace=True),
+                    nn.Conv2d(c3, c3, 1),
                 ),
             ]
         )
-        self.decoder = nn.ModuleList(
-            [_Upward(c4, c3, deep=True, skip=True, slope=slope), _Upward(c3, c2, skip=True), _Upward(c2, c1)]
-        )
+        self.decoder = nn.ModuleList([_Upward(c3, c2, skip=True), _Upward(c2, c1)])
         self.painter = nn.Sequential(_conv(c1, c1), nn.ReLU(inplace=True), _conv(c1, 3))
         self.reset_parameters()
         self.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
@@ -88,7 +83,7 @@ class StyleNetwork(nn.Module):
 
         Args:
             images: (B, 3, H, W) in [0, 1].
-            scales: how many of the strides 1, 2, 4 and 8.
+            scales: how many of the strides 1, 2 and 4.
 
         Returns:
             The features at the first of these strides, (B, C, h, w) each.
@@ -107,7 +102,7 @@ class StyleNetwork(nn.Module):
         return tuple(features)
 
     def step(self, k: int, x: Tensor | None, features: Tensor) -> Tensor:
-        """What a transform is applied to: f4 at step 0, then what the decoder makes at the scales of f3, f2 and f1.
+        """What a transform is applied to: f3 at step 0, then what the decoder makes at the scales of f2 and f1.
 
         Args:
             k: number of the transform, from 0.
@@ -152,7 +147,7 @@ class StyleNetwork(nn.Module):
     def statistics(
         self, images: Tensor, *, method: str | Method = "auto", gradient: str | Gradient | None = None
     ) -> StyleStatistics:
-        """What a transfer takes from style images: of the autoencoder, at the four transforms.
+        """What a transfer takes from style images: of the autoencoder, at the three transforms.
 
         Args:
             images: (B, 3, H, W) in [0, 1].
@@ -213,16 +208,14 @@ class StyleNetwork(nn.Module):
         return self.paint(cast(Tensor, x))
 
     def extra_repr(self) -> str:
-        return f"channels={self.channels}, eps={self.eps:g}, slope={self.slope:g}"
+        return f"channels={self.channels}, eps={self.eps:g}"
 
 
 class _Upward(nn.Module):
-    """From a scale to that of half its stride: convolutions, upsampling, a convolution, and the encoder's features."""
+    """From a scale to that of half its stride: a convolution, upsampling, another, and the encoder's features."""
 
-    def __init__(self, inputs: int, outputs: int, deep: bool = False, skip: bool = False, slope: float = 0.0) -> None:
+    def __init__(self, inputs: int, outputs: int, skip: bool = False) -> None:
         super().__init__()
-        self.slope = slope
-        self.deep = _conv(inputs, inputs) if deep else None
         self.below = _conv(inputs, outputs)
         self.above = _conv(outputs, outputs)
         self.skip = nn.Conv2d(outputs, outputs, 1) if skip else None
@@ -230,9 +223,7 @@ class _Upward(nn.Module):
     def forward(self, x: Tensor, features: Tensor) -> Tensor:
         """(B, inputs, h, w) -> (B, outputs, H, W) of the encoder's features at that scale."""
         height, width = features.shape[2:]
-        if self.deep is not None:
-            x = functional.leaky_relu(self.deep(x), self.slope, inplace=True)
-        x = functional.leaky_relu(self.below(x), self.slope, inplace=True)
+        x = functional.relu(self.below(x), inplace=True)
         # Sizes were rounded up: at the right and at the bottom a row may be too many.
         x = functional.interpolate(x, scale_factor=2, mode="bilinear")[..., :height, :width]
         x = self.above(x)

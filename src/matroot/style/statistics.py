@@ -93,10 +93,10 @@ def blend(styles: Sequence[StyleStatistics], weights: Sequence[float] | None = N
 
     Example:
         >>> from matroot.style import StyleNetwork, blend
-        >>> network = StyleNetwork(channels=(4, 4, 4, 4))
+        >>> network = StyleNetwork(channels=(4, 4, 4))
         >>> styles = [network.statistics(torch.rand(1, 3, 16, 16)) for _ in range(2)]
         >>> len(blend(styles, weights=[3, 1]).roots)
-        4
+        3
     """
     shares = normalized_weights(len(styles), weights)
 

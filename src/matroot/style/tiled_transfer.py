@@ -11,15 +11,16 @@ from .statistics import Coloring, StyleStatistics
 from .tiles import MergedMoments, Tile, tiles
 from .transforms import Transform, transform_of
 
-# Pixels around a pixel that can change it, rounded up to multiples of 8.
-ENCODER_CONTEXT = 32
-"""From the image to the features at stride 8."""
-DEEP_CONTEXT = 24
-"""From there to the second transform, at stride 4."""
+# Pixels around a pixel that can change it, rounded up to multiples of the deepest stride.
+ENCODER_CONTEXT = 12
+"""From the image to the features at stride 4."""
 PAINTER_CONTEXT = 16
 """From there and from the image to the picture."""
-AUTOENCODER_CONTEXT = 72
+AUTOENCODER_CONTEXT = 28
 """From the image to the picture."""
+
+_DEEPEST = 2 ** (TRANSFORMS - 1)
+"""Stride of the deepest features."""
 
 Progress = Callable[[float], None]
 """Is told the fraction that is done."""
@@ -66,7 +67,7 @@ def stylize_by_tiles(
 
     A picture that fits into a tile is computed at once. For others, each transform needs the moments of the whole
     picture after the transforms before it: there is a pass over all tiles for each, and one to paint. Features at
-    strides 8 and 4 are kept between passes, 48 bytes a pixel in float32 with the default channels; the larger ones at
+    stride 4 are kept between passes, 32 bytes a pixel in float32 with the default channels; the larger ones at
     strides 2 and 1 are computed again.
 
     Args:
@@ -100,31 +101,21 @@ def stylize_by_tiles(
         mean, root = style.means[len(transforms)], style.roots[len(transforms)]
         transforms.append(Coloring.between(merged.moments(), mean, root, strength, network.eps, transform, method))
 
-    deep, middle = _empty_features(network, content, 8), _empty_features(network, content, 4)
+    deep = _empty_features(network, content)
     merged = MergedMoments()
     for core, outer, inner in walk(ENCODER_CONTEXT):
-        *_, f3, f4 = network.encode(_part(content, outer, network))
-        core.of(middle, 4).copy_(inner.of(f3, 4))
-        core.of(deep, 8).copy_(inner.of(f4, 8))
-        merged.add(inner.of(f4, 8))
+        f3 = inner.of(network.encode(_part(content, outer, network))[-1], _DEEPEST)
+        core.of(deep, _DEEPEST).copy_(f3)
+        merged.add(f3)
     add_transform(merged)
-
-    merged = MergedMoments()
-    for core, outer, inner in walk(DEEP_CONTEXT):
-        x = network.step(1, transforms[0](outer.of(deep, 8)), outer.of(middle, 4))
-        # In place: the skip connection is pointwise, so that other tiles need nothing of this one's f3.
-        core.of(middle, 4).copy_(inner.of(x, 4))
-        merged.add(inner.of(x, 4))
-    add_transform(merged)
-    del deep
 
     def later_step(k: int, outer: Tile) -> Tensor:
-        """What transform k = 2 or 3 is applied to."""
+        """What transform k = 1 or 2 is applied to."""
         f1, f2 = network.encode(_part(content, outer, network), scales=2)
-        x = network.step(2, transforms[1](outer.of(middle, 4)), f2)
-        return x if k == 2 else network.step(3, transforms[2](x), f1)
+        x = network.step(1, transforms[0](outer.of(deep, _DEEPEST)), f2)
+        return x if k == 1 else network.step(2, transforms[1](x), f1)
 
-    for k in (2, 3):
+    for k in (1, 2):
         merged = MergedMoments()
         for _, outer, inner in walk(PAINTER_CONTEXT):
             merged.add(inner.of(later_step(k, outer), _stride(k)))
@@ -132,7 +123,7 @@ def stylize_by_tiles(
 
     picture = torch.empty_like(content)
     for core, outer, inner in walk(PAINTER_CONTEXT):
-        core.of(picture).copy_(inner.of(network.paint(transforms[3](later_step(3, outer)))))
+        core.of(picture).copy_(inner.of(network.paint(transforms[2](later_step(2, outer)))))
     return picture
 
 
@@ -150,7 +141,7 @@ def _walk(
 
 def _stride(k: int) -> int:
     """Of the features that transform k is applied to."""
-    return 2 ** (TRANSFORMS - 1 - k)
+    return _DEEPEST >> k
 
 
 def _part(images: Tensor, tile: Tile, network: StyleNetwork) -> Tensor:
@@ -158,9 +149,9 @@ def _part(images: Tensor, tile: Tile, network: StyleNetwork) -> Tensor:
     return tile.of(images).to(next(network.parameters()).device)
 
 
-def _empty_features(network: StyleNetwork, images: Tensor, stride: int) -> Tensor:
+def _empty_features(network: StyleNetwork, images: Tensor) -> Tensor:
+    """For the deepest features of images."""
     batch, _, height, width = images.shape
-    channels = network.channels[stride.bit_length() - 1]
-    shape = (batch, channels, -(-height // stride), -(-width // stride))
+    shape = (batch, network.channels[-1], -(-height // _DEEPEST), -(-width // _DEEPEST))
     weight = next(network.parameters())
     return torch.empty(shape, dtype=weight.dtype, device=weight.device, memory_format=torch.channels_last)

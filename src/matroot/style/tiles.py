@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .statistics import Moments
 
-ALIGNMENT = 8
+ALIGNMENT = 4
 """Tiles begin at multiples of the stride of the deepest features."""
 
 

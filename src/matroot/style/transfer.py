@@ -72,7 +72,7 @@ def stylize(
 
     Example:
         >>> from matroot.style import StyleNetwork, stylize
-        >>> network = StyleNetwork(channels=(4, 4, 4, 4)).eval()
+        >>> network = StyleNetwork(channels=(4, 4, 4)).eval()
         >>> stylize(torch.rand(3, 20, 24), torch.rand(3, 16, 16), network=network).shape
         torch.Size([3, 20, 24])
     """
@@ -142,7 +142,7 @@ def style_statistics(
 
     Example:
         >>> from matroot.style import StyleNetwork, style_statistics
-        >>> network = StyleNetwork(channels=(4, 4, 4, 4)).eval()
+        >>> network = StyleNetwork(channels=(4, 4, 4)).eval()
         >>> style = style_statistics([torch.rand(3, 16, 16), torch.rand(3, 8, 12)], network=network)
         >>> style.roots[0].shape
         torch.Size([1, 4, 4])
@@ -193,7 +193,7 @@ def apply_style(
 
     Example:
         >>> from matroot.style import StyleNetwork, apply_style, style_statistics
-        >>> network = StyleNetwork(channels=(4, 4, 4, 4)).eval()
+        >>> network = StyleNetwork(channels=(4, 4, 4)).eval()
         >>> style = style_statistics([torch.rand(3, 16, 16)], network=network)
         >>> apply_style(torch.rand(3, 20, 24), style, strength=0.5, network=network).shape
         torch.Size([3, 20, 24])

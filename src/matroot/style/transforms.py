@@ -32,7 +32,7 @@ class Whitening(Transform):
 
     Example:
         >>> from matroot.style import StyleNetwork, Whitening, stylize
-        >>> network = StyleNetwork(channels=(4, 4, 4, 4)).eval()
+        >>> network = StyleNetwork(channels=(4, 4, 4)).eval()
         >>> content, style = torch.rand(3, 20, 24), torch.rand(3, 16, 16)
         >>> stylize(content, style, transform=Whitening(), network=network).shape
         torch.Size([3, 20, 24])
@@ -65,7 +65,7 @@ class OptimalTransport(Transform):
     Example:
         >>> import math
         >>> from matroot.style import OptimalTransport, StyleNetwork, stylize
-        >>> network = StyleNetwork(channels=(4, 4, 4, 4)).eval()
+        >>> network = StyleNetwork(channels=(4, 4, 4)).eval()
         >>> content, style = torch.rand(3, 20, 24), torch.rand(3, 16, 16)
         >>> stylize(content, style, transform=OptimalTransport(max_gain=math.inf), network=network).shape
         torch.Size([3, 20, 24])

@@ -12,9 +12,7 @@ from .._files import write_whole
 from .._safetensors import WeightsError as WeightsError
 from .network import StyleNetwork
 
-FORMAT = "matroot-style 2"
-FIRST_FORMAT = "matroot-style 1"
-"""Files of this format have no slope, and mean 0."""
+FORMAT = "matroot-style 3"
 PACKAGED = Path(__file__).with_name("weights.safetensors")
 
 
@@ -38,16 +36,16 @@ def save(
 
     Example:
         >>> from matroot.style import StyleNetwork, load, save
-        >>> save(StyleNetwork(channels=(4, 4, 4, 4)), "style.safetensors")
+        >>> save(StyleNetwork(channels=(4, 4, 4)), "style.safetensors")
         >>> load("style.safetensors").channels
-        (4, 4, 4, 4)
+        (4, 4, 4)
     """
     # A copy each: safetensors takes no layout but rows.
     tensors = {
         name: torch.empty(tensor.shape, dtype=dtype, device="cpu").copy_(tensor)
         for name, tensor in network.state_dict().items()
     }
-    made = {name: json.dumps(getattr(network, name)) for name in ("channels", "eps", "slope")}
+    made = {name: json.dumps(getattr(network, name)) for name in ("channels", "eps")}
     try:
         write_whole(Path(path), to_bytes(tensors, {**(about or {}), **made, "format": FORMAT}))
     except OSError as error:
@@ -68,7 +66,7 @@ def load(path: Path | str | None = None) -> StyleNetwork:
 
     Example:
         >>> from matroot.style import StyleNetwork, load, save
-        >>> save(StyleNetwork(channels=(4, 4, 4, 4), eps=1e-3), "style.safetensors")
+        >>> save(StyleNetwork(channels=(4, 4, 4), eps=1e-3), "style.safetensors")
         >>> load("style.safetensors").eps
         0.001
     """
@@ -78,13 +76,12 @@ def load(path: Path | str | None = None) -> StyleNetwork:
         )
     path = Path(PACKAGED if path is None else path)
     metadata, tensors = _safetensors.read(path, "weights for style transfer")
-    if metadata.get("format") not in (FORMAT, FIRST_FORMAT):
+    if metadata.get("format") != FORMAT:
         found = repr(metadata["format"]) if "format" in metadata else "none"
         raise WeightsError(f"{path}: expected weights of format {FORMAT!r}; its format is {found}")
     try:
         with torch.device("cpu"):
-            slope = "0" if metadata["format"] == FIRST_FORMAT else metadata["slope"]
-            network = StyleNetwork(*map(json.loads, (metadata["channels"], metadata["eps"], slope)))
+            network = StyleNetwork(*map(json.loads, (metadata["channels"], metadata["eps"])))
         network.load_state_dict(tensors)
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         raise WeightsError(f"{path} is damaged: its tensors are not those of the network it names: {error}") from error

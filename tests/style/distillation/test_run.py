@@ -17,7 +17,6 @@ from matroot.style.distillation.pictures import Pictures, read_pictures
 from matroot.style.distillation.run import Options, distil
 from matroot.style.distillation.step import TERMS, Distiller, learning_rate, term_weight
 from matroot.style.distillation.teacher import load_teacher
-from matroot.style.network import StyleNetwork
 
 from .tiny import tiny_recipe
 
@@ -91,10 +90,6 @@ def test_exported_weights_are_the_average_and_say_where_they_are_from(files):
     assert all(torch.equal(tensor, average[name].half().float()) for name, tensor in loaded.items())
 
 
-def test_weights_of_the_default_channels_fit_into_12_megabytes():
-    assert 2 * sum(parameter.numel() for parameter in StyleNetwork().parameters()) < 12e6
-
-
 def distiller(files, **fields):
     recipe = tiny_recipe(**fields)
     photos, paintings = (read_pictures(source, recipe.crop) for source in (files.photos, files.paintings))
@@ -102,11 +97,11 @@ def distiller(files, **fields):
     return Distiller(recipe, load_teacher(files.teacher), batches, torch.device("cpu"))
 
 
-@pytest.mark.parametrize(("other", "name", "share"), [("pixels", "style", 0.7), ("style", "pixels", 0.9)])
+@pytest.mark.parametrize(("other", "name", "share"), [("pixels", "style", 0.6), ("style", "pixels", 0.85)])
 def test_what_is_trained_for_is_learned(other, name, share, files):
-    """Forty steps leave 0.2 to 0.5 of the style's distance and 0.7 to 0.8 of the reproduction's, over four seeds."""
+    """Forty steps leave 0.2 to 0.3 of the style's distance and 0.6 to 0.7 of the reproduction's, over four seeds."""
     alone = {"content": 0.0, "features": 0.0, "imitation": 0.0, "variation": 0.0, other: 0.0}
-    trained = distiller(files, **alone, steps=40, lr=3e-3, channels=(6, 8, 8, 8))
+    trained = distiller(files, **alone, steps=40, lr=3e-3, channels=(8, 8, 8))
     judge = Batches(trained.batches.pictures, trained.batches.photos, tiny_recipe(pairs=16, seed=1)).step(0)
     before = terms(trained, judge)
     for _ in range(40):
@@ -179,7 +174,7 @@ def test_schedules():
         ({"final_lr": -1.0}, "--final-lr must be a number that is not negative"),
         ({"exchanged": 1.5}, r"--exchanged must be in \[0, 1\]"),
         ({"crop": 8}, "--crop must be at least 16 pixels"),
-        ({"channels": (4, 4)}, "--channels must be four positive numbers"),
+        ({"channels": (4, 4)}, "--channels must be three positive numbers"),
         ({"lr": math.nan}, "--lr must be a number"),
     ],
 )
@@ -227,7 +222,7 @@ def test_the_command(files, capsys):
         "--pairs",
         "2",
         "--channels",
-        "4,4,4,4",
+        "4,4,4",
         "--device",
         "cpu",
         "--log-every",

@@ -29,7 +29,7 @@ class Recipe:
     recolored: float = option(0.125, "share of styles with their colour channels exchanged")
     seed: int = option(0, "of initial weights and crops")
 
-    channels: tuple[int, ...] = option((32, 64, 128, 256), "widths of the network at strides 1, 2, 4 and 8")
+    channels: tuple[int, ...] = option((32, 64, 128), "widths of the network at strides 1, 2 and 4")
     precision: Precision = option("float32", "of autocast; statistics, roots and losses are computed in float32")  # noqa: RUF009
 
     lr: float = option(1e-3, "learning rate of Adam after the warm-up; it then falls along a cosine")
@@ -56,7 +56,7 @@ class Recipe:
         self._require("enlarged", 1 <= self.enlarged < float("inf"), "a number from 1 on")
         self._require("seed", self.seed >= 0, "at least 0")
         self._require("crop", self.crop >= SMALLEST_IMAGE, f"at least {SMALLEST_IMAGE} pixels")
-        self._require("channels", len(self.channels) == 4 and min(self.channels) > 0, "four positive numbers")
+        self._require("channels", len(self.channels) == 3 and min(self.channels) > 0, "three positive numbers")
         self._require("precision", self.precision in ("float32", "bfloat16"), "float32 or bfloat16")
 
     def _require(self, name: str, holds: bool, expected: str) -> None:

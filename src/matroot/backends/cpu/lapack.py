@@ -1,12 +1,10 @@
 """Eigendecompositions of real matrices on the CPU: a part of the batch at a time, in few operations.
 
 For one small matrix the operations around the decomposition take longer than the decomposition. Bits depend on where
-in memory a matrix lies, as those of LAPACK do; results agree to rounding.
+in memory a matrix lies, as those of LAPACK do; results agree to rounding. Threads are those of LAPACK: others would each
+have a team of OpenMP threads of their own, and with more of these than cores, every operation of the process waits
+several times as long for its threads, as long as they live.
 """
-
-import os
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 
 import torch
 from torch import Tensor
@@ -20,10 +18,6 @@ from .. import torch_ops
 from .._base import CallContext, Cotangents, Evaluation, FusedBackend, Tensors, by_kind, unsupported_pair
 from .chunks import cache_sized_slices
 
-_WORTHWHILE = 1 << 15
-"""Below this many elements a thread has less to do than to wait for."""
-_OWN_THREADS = 64
-"""From this size on LAPACK uses its own threads well."""
 _ILL_CONDITIONED = 300.0
 """Decompositions in float32 lose about as many digits of the smallest eigenvalues as the condition number has."""
 
@@ -85,17 +79,17 @@ def decompose(A: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
     """
     n = A.shape[-1]
     try:
-        values, vectors = _eigh(_twice_symmetric(A, ridge))
+        values, vectors = torch.linalg.eigh(_twice_symmetric(A, ridge))
     except torch.linalg.LinAlgError:
         X = _twice_symmetric(A, ridge)
         unusual = ~torch.isfinite(X).all(-1).all(-1)
         X[unusual] = torch_ops.identity(X)
-        values, vectors = _eigh(X)
+        values, vectors = torch.linalg.eigh(X)
         values[unusual] = 0  # to be deferred below
     if A.dtype == torch.float32:
         wide = values[:, 0] < values[:, -1] / _ILL_CONDITIONED
         if wide.any():
-            exact_values, exact_vectors = _eigh(_twice_symmetric(A[wide].double(), ridge))
+            exact_values, exact_vectors = torch.linalg.eigh(_twice_symmetric(A[wide].double(), ridge))
             values[wide], vectors[wide] = exact_values.to(A.dtype), exact_vectors.to(A.dtype)
     # Between one over this and this, fourth powers are within the dtype's range.
     limit = torch.finfo(A.dtype).max ** 0.22
@@ -137,25 +131,3 @@ def _twice_symmetric(A: Tensor, ridge: float) -> Tensor:
         diagonal = X.diagonal(dim1=-2, dim2=-1)
         diagonal.add_(diagonal.sum(-1, keepdim=True), alpha=ridge / A.shape[-1])
     return X
-
-
-def _eigh(A: Tensor) -> tuple[Tensor, Tensor]:
-    """``torch.linalg.eigh``, a batch of small matrices shared out among ``torch.get_num_threads()`` threads."""
-    available = torch.get_num_threads()
-    threads = min(available, len(A), A.numel() // _WORTHWHILE)
-    if threads < 2 or A.shape[-1] >= _OWN_THREADS:
-        return torch.linalg.eigh(A)
-    parts = A.tensor_split(threads)
-    others = [_pool(available).submit(torch.linalg.eigh, part) for part in parts[1:]]
-    results = [torch.linalg.eigh(parts[0]), *(other.result() for other in others)]
-    values, vectors = zip(*results, strict=True)
-    return torch.cat(values), torch.cat(vectors)
-
-
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads - 1, "matroot")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork

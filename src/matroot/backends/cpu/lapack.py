@@ -1,9 +1,9 @@
 """Eigendecompositions of real matrices on the CPU: a part of the batch at a time, in few operations.
 
 For one small matrix the operations around the decomposition take longer than the decomposition. Bits depend on where
-in memory a matrix lies, as those of LAPACK do; results agree to rounding. Threads are those of LAPACK: others would each
-have a team of OpenMP threads of their own, and with more of these than cores, every operation of the process waits
-several times as long for its threads, as long as they live.
+in memory a matrix lies, as those of LAPACK do; results agree to rounding. Threads are those of LAPACK. Any other thread
+that computes has a team of OpenMP threads of its own, and with more of these than cores every operation of the process
+waits several times as long for its threads, as long as they live.
 """
 
 import torch

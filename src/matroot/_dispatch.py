@@ -61,21 +61,23 @@ def choose(
     =============================  ======================  =======================
     where                          n, number of matrices   plan
     =============================  ======================  =======================
-    CPU, real                      n <= 160, or n <= 256   ``Minimax``, ``Smith``
+    CPU, float32 and half types    n <= 192, or n <= 384   ``Minimax``, ``Smith``
                                    from four matrices on
-    CPU, complex64, complex128     n <= 64, n <= 32        ``Minimax``, ``Smith``
+    CPU, float64                   n <= 96, or n <= 256    ``Minimax``, ``Smith``
+                                   from four matrices on
+    CPU, complex64, complex128     n <= 64, n <= 48        ``Minimax``, ``Smith``
     CPU, otherwise                 any                     ``Eigen``, ``Exact``
-    CUDA, real                     n <= 1024               ``Minimax``, ``Smith``
-    CUDA, complex                  n <= 512                ``Minimax``, ``Smith``
+    CUDA, real                     n <= 16384              ``Minimax``, ``Smith``
+    CUDA, complex                  n <= 8192               ``Minimax``, ``Smith``
     other devices, CUDA otherwise  any                     ``Minimax``, ``Krylov``
     =============================  ======================  =======================
 
-    On the CPU the lines are where the measurements in benchmarks/results/solver-crossover-cpu.json, of complex matrices
-    in solver-crossover-complex-cpu.json, cross. Elsewhere ``torch.linalg.eigh`` loops over the batch and synchronises
-    with the host, or does not exist. Inside ``torch.func``, ``torch.export`` and ``torch.jit.trace``, and in an
-    installation without compiled code, the CPU decomposes too. With a gradient other than ``Krylov`` and ``Smith``,
-    ``"auto"`` is ``Eigen`` everywhere. A method named without a gradient takes its own, for ``Minimax`` that of the
-    fastest backend.
+    On the CPU the lines are where the measurements in benchmarks/results/solver-crossover-cpu.json cross, between those
+    of covariances and those of condition 1e4, which take up to twice as long. Elsewhere ``torch.linalg.eigh`` loops over
+    the batch and synchronises with the host, or does not exist. Inside ``torch.func``, ``torch.export`` and
+    ``torch.jit.trace``, and in an installation without compiled code, the CPU decomposes too. With a gradient other
+    than ``Krylov`` and ``Smith``, ``"auto"`` is ``Eigen`` everywhere. A method named without a gradient takes its own,
+    for ``Minimax`` that of the fastest backend.
 
     The backend is the fastest that supports the call:
 
@@ -217,13 +219,12 @@ def _auto(context: CallContext, backend: str) -> tuple[Method, Gradient, str]:
         return Minimax(), Smith(), "what the backend is for"
     if not supported:
         return Eigen(), Exact(), "there is no compiled code for this call"
-    if context.n > _largest_minimax_on_cpu(context):
+    largest_of_few, largest = _LARGEST_MINIMAX_ON_CPU.get(context.dtype, _LARGEST_MINIMAX_IN_FLOAT32_ON_CPU)
+    if context.n > (largest_of_few if context.few else largest):
         return Eigen(), Exact(), f"decompositions are faster at size {context.n}"
     return Minimax(), Smith(), "compiled products are faster"
 
 
-def _largest_minimax_on_cpu(context: CallContext) -> int:
-    """The size up to which compiled products are faster than a decomposition."""
-    if context.dtype.is_complex:
-        return 64 if context.dtype == torch.complex64 else 32
-    return 160 if context.few else 256
+_LARGEST_MINIMAX_ON_CPU = {torch.float64: (96, 256), torch.complex64: (64, 64), torch.complex128: (48, 48)}
+_LARGEST_MINIMAX_IN_FLOAT32_ON_CPU = (192, 384)
+"""Sizes of few matrices, and of more, up to which compiled products are faster than a decomposition."""

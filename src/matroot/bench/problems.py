@@ -71,11 +71,19 @@ def spectrum(kind: str, n: int, condition: float) -> Tensor:
     return values
 
 
-def with_spectrum(kind: str, batch: int, n: int, condition: float, seed: int = 0, device: str = "cpu") -> Tensor:
-    """Float64 matrices of a spectrum in random bases."""
-    U = torch.linalg.qr(normal(batch, n, n, seed=seed, device=device))[0]
-    A = (U * spectrum(kind, n, condition).to(device)) @ U.mT
-    return 0.5 * (A + A.mT)
+def with_spectrum(
+    kind: str,
+    batch: int,
+    n: int,
+    condition: float,
+    seed: int = 0,
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float64,
+) -> Tensor:
+    """Matrices of a spectrum in random bases; float64 or complex128."""
+    U = torch.linalg.qr(normal(batch, n, n, seed=seed, device=device, dtype=dtype))[0]
+    A = (U * spectrum(kind, n, condition).to(device)) @ U.mH
+    return 0.5 * (A + A.mH)
 
 
 def forward_backward(function: Callable[[Tensor], Any], X: Tensor, G: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:

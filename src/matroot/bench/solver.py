@@ -23,21 +23,28 @@ from .cases import rounded
 from .entries import SOLVERS
 from .formatting import scientific, three_digits
 from .memory import extra_memory
-from .problems import Function, covariances, covariances_and_gradients, symmetric, value_and_gradient
+from .problems import (
+    Function,
+    covariances,
+    covariances_and_gradients,
+    symmetric,
+    value_and_gradient,
+    with_spectrum,
+)
 from .results import save_program
 from .suites.accuracy import CONDITIONS, errors, matrices, operations, spectra
-from .suites.batch import BATCHES
 from .suites.speed import QUICK, SHAPES
 from .text import shape, table
 
 Result = dict[str, Any]
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
-SIZES = (8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 256, 384)
+COMPLEX = {"complex64": torch.complex64, "complex128": torch.complex128}
 OWN = SOLVERS | {"eigh": {"method": matroot.Eigen(), "gradient": matroot.Exact()}}
 """What matroot itself runs."""
-COMPLEX = {"complex64": torch.complex64, "complex128": torch.complex128}
-COMPLEX_SIZES = (8, 16, 24, 32, 48, 64, 80, 96, 128)
+SIZES = (16, 32, 48, 64, 96, 128, 160, 192, 256, 320, 384)
+BATCHES = (1, 4, 16, 64)
+LOG_CONDITION = 1e4
 MEMORY_SHAPES = ((16, 64), (64, 64), (10000, 64), (10000, 32), (4, 128), (1000, 128))
 
 
@@ -109,65 +116,36 @@ def show_speed(results: Sequence[Result]) -> None:
 
 def crossover(quick: bool) -> Iterator[Result]:
     """Where products overtake decompositions: the measurements behind the table of ``matroot.choose``."""
-    for n in (8, 32) if quick else SIZES:
-        for batch in (1, 16) if quick else BATCHES:
-            if batch * n * n > 1 << 22:
-                continue
-            A, G = _float32(batch, n)
-            functions: dict[str, Function] = {
-                name: partial(matroot.sqrtm, **OWN[name]) for name in ("eigh", "minimax+smith", "minimax+krylov")
-            }
-            functions["bare eigh"] = partial(EighRoot.apply, False)
-            times = _times(functions, A, G, 2 if quick else 7, 0.5)
-            parts: dict[str, Work] = {
-                "product": partial(torch.bmm, A, A),
-                "cholesky": partial(torch.linalg.cholesky_ex, A),
-                "inverse": partial(torch.cholesky_inverse, torch.linalg.cholesky(A)),
-            }
-            times |= _milliseconds(parts, 5, 0.3)
-            plan = matroot.choose(A)
-            yield {"batch": batch, "n": n, "auto": f"{plan.method.name}+{plan.gradient.name}", "milliseconds": times}
-
-
-def crossover_complex(quick: bool) -> Iterator[Result]:
-    """The same for complex matrices, whose products are those of real ones of twice the size."""
-    for name, dtype in COMPLEX.items():
-        for n in (8, 32) if quick else COMPLEX_SIZES:
-            for batch in (1, 4) if quick else (1, 4, 16, 64):
-                A, G = covariances(batch, n, dtype=torch.complex128), symmetric(batch, n, dtype=torch.complex128)
-                A, G = A.to(dtype), G.to(dtype)
-                functions: dict[str, Function] = {
-                    solver: partial(matroot.sqrtm, **OWN[solver]) for solver in ("eigh", "minimax+smith")
-                }
-                times = _times(functions, A, G, 2 if quick else 15, 0.5)
-                plan = matroot.choose(A)
-                auto = f"{plan.method.name}+{plan.gradient.name}"
-                yield {"dtype": name, "batch": batch, "n": n, "auto": auto, "milliseconds": times}
-
-
-def show_crossover_complex(results: Sequence[Result]) -> None:
-    print("\nForward and backward of the root of complex matrices, medians in ms; the choice of auto")
-    rows = []
-    for r in results:
-        eigh, products = (r["milliseconds"][name]["median"] for name in ("eigh", "minimax+smith"))
-        rows.append([r["dtype"], _shape(r), *map(three_digits, (eigh, products, eigh / products)), r["auto"]])
-    print(table(("dtype", "batch x n", "eigh", "minimax+smith", "eigh/minimax", "auto"), rows))
+    for name, dtype in (DTYPES | COMPLEX).items():
+        wide = torch.complex128 if dtype.is_complex else torch.float64
+        for condition in (None, LOG_CONDITION):
+            for n in (8, 32) if quick else SIZES:
+                for batch in (1, 4) if quick else BATCHES:
+                    if batch * n * n > 1 << 21:
+                        continue
+                    if condition is None:
+                        A = covariances(batch, n, dtype=wide)
+                    else:
+                        A = with_spectrum("log", batch, n, condition, dtype=wide)
+                    A, G = A.to(dtype), symmetric(batch, n, dtype=wide).to(dtype)
+                    functions: dict[str, Function] = {
+                        solver: partial(matroot.sqrtm, **OWN[solver]) for solver in ("eigh", "minimax+smith")
+                    }
+                    times = _times(functions, A, G, 2 if quick else 7, 0.5)
+                    plan = matroot.choose(A)
+                    case = {"dtype": name, "condition": condition, "batch": batch, "n": n}
+                    yield case | {"auto": f"{plan.method.name}+{plan.gradient.name}", "milliseconds": times}
 
 
 def show_crossover(results: Sequence[Result]) -> None:
-    print("\nForward and backward of the root, float32, medians in ms; the choice of auto, and its time over the best")
-    columns = ("bare eigh", "eigh", "minimax+smith", "minimax+krylov")
-    rows, parts = [], []
+    print("\nForward and backward of the root, medians in ms; the choice of auto")
+    rows = []
     for r in results:
-        times = {name: found["median"] for name, found in r["milliseconds"].items()}
-        auto = times["eigh" if r["auto"].startswith("eigen") else r["auto"]]
-        best = min(times[name] for name in columns if name != "eigh")
-        rows.append([_shape(r), *(three_digits(times[name]) for name in columns), r["auto"], three_digits(auto / best)])
-        ratios = (times[part] / times["product"] for part in ("cholesky", "inverse"))
-        parts.append([_shape(r), *map(three_digits, ratios)])
-    print(table(("batch x n", *columns, "auto", "over best"), rows))
-    print("\nOne Cholesky factorisation, one inverse from it, in products (a rational first step saves four to nine):")
-    print(table(("batch x n", "cholesky", "inverse"), parts))
+        eigh, products = (r["milliseconds"][name]["median"] for name in ("eigh", "minimax+smith"))
+        condition = "2n samples" if r["condition"] is None else f"log {r['condition']:.0e}"
+        numbers = map(three_digits, (eigh, products, eigh / products))
+        rows.append([r["dtype"], condition, _shape(r), *numbers, r["auto"]])
+    print(table(("dtype", "spectrum", "batch x n", "eigh", "minimax+smith", "eigh/minimax", "auto"), rows))
 
 
 def _times(functions: Mapping[str, Function], A: Tensor, G: Tensor, rounds: int, time_budget: float) -> Result:
@@ -211,7 +189,6 @@ BENCHMARKS: dict[str, tuple[Callable[[bool], Iterator[Result]], Callable[[Sequen
     "accuracy": (accuracy, show_accuracy),
     "speed": (speed, show_speed),
     "crossover": (crossover, show_crossover),
-    "crossover-complex": (crossover_complex, show_crossover_complex),
     "memory": (memory, show_memory),
 }
 

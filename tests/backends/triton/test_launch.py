@@ -1,5 +1,6 @@
 """How kernels are launched, without a GPU."""
 
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,19 @@ def test_unavailable_reason(spec, hip, capability, reason, monkeypatch):
     monkeypatch.setattr(torch.version, "hip", hip)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     assert minimax._unavailable_reason.__wrapped__(torch.device("cuda")) == reason
+
+
+def test_kernels_are_compiled_once_for_all_batches_that_launch_them(monkeypatch):
+    compiled = []
+    monkeypatch.setattr(minimax, "_prepared", set())
+    monkeypatch.setattr(minimax, "compile_together", contextlib.nullcontext)
+    monkeypatch.setattr(minimax, "roots", lambda A, ridge, schedules: compiled.append(A.shape[:2]) or (A, A))
+    for batch in (3, 40, 1):  # up to n = 64 a program is a matrix
+        minimax.prepare(torch.empty(batch, 32, 32), 0.0, tuple, None)
+    monkeypatch.setattr(minimax, "batches_of_all_kernels", lambda n, device: (1, 26, 27))
+    for batch in (3, 3, 26, 27, 5000):
+        minimax.prepare(torch.empty(batch, 80, 80), 0.0, tuple, None)
+    assert compiled == [(3, 32), (3, 80), (26, 80), (27, 80)]
 
 
 class Recorder:

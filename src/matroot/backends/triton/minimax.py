@@ -42,11 +42,12 @@ _prepared: set[tuple] = set()
 
 
 def prepare(A: Tensor, ridge: float, schedules: Callable[[], Schedules], cotangents: tuple[bool, bool] | None) -> None:
-    """Compile all kernels for matrices like ``A`` at once, unless that was done before.
+    """Compile all kernels for matrices like ``A`` (k, n, n) at once, unless that was done before.
 
     cotangents: whether those of the root and of the inverse root will follow; None: no gradient will.
     """
-    key = (A.device, A.shape, A.dtype, cotangents)
+    n = A.shape[-1]
+    key = (A.device, A.dtype, n, min(len(A), batches_of_all_kernels(n, A.device)[-1]), cotangents)
     if key in _prepared:
         return
     _prepared.add(key)

@@ -9,7 +9,6 @@ from .results import SINGULAR
 from .section import ERROR, MS, NO_AXIS, Section
 from .series import by_contestant, in_rows, shape_row, time_of_contestant
 
-CROSSING = ("minimax+smith", "minimax+krylov", "eigh")
 IN_GRAPH = "in a CUDA graph"
 
 
@@ -104,37 +103,22 @@ PROGRAM_SECTIONS = {
     ),
     "crossover": Section(
         "Products or a decomposition",
-        "Root and gradient by products in compiled code, by products of torch, and by an eigendecomposition: the"
-        " measurements from which the default is chosen.",
-        figures=tuple(
-            Figure(
-                f"{batch} {'matrix' if batch == 1 else 'matrices'}: time against n",
-                Axis("n"),
-                MS,
-                by_contestant(
-                    lambda c: (c.parameters.get("n"), c.time),
-                    lambda c, batch=batch: c.parameters.get("batch") == batch and c.contestant in CROSSING,
-                ),
-            )
-            for batch in (1, 64)
-        ),
-    ),
-    "crossover-complex": Section(
-        "Products or a decomposition of complex matrices",
-        "Root and gradient by products of real matrices of twice the size in compiled code, and by an"
+        "Root and gradient by products in compiled code, of complex matrices as real ones of twice the size, and by an"
         " eigendecomposition: the measurements from which the default is chosen.",
         figures=tuple(
             Figure(
-                f"{dtype}, {batch} {'matrix' if batch == 1 else 'matrices'}: time against n",
+                f"16 matrices, {dtype}, {spectrum}: time against n",
                 Axis("n"),
                 MS,
                 by_contestant(
                     lambda c: (c.parameters.get("n"), c.time),
-                    lambda c, kind=(dtype, batch): (c.parameters.get("dtype"), c.parameters.get("batch")) == kind,
+                    lambda c, own=(16, dtype, condition): (
+                        tuple(c.parameters.get(key) for key in ("batch", "dtype", "condition")) == own
+                    ),
                 ),
             )
-            for dtype in ("complex64", "complex128")
-            for batch in (1, 16)
+            for dtype in ("float32", "float64", "complex64", "complex128")
+            for condition, spectrum in ((None, "covariances"), (1e4, "condition 10⁴"))
         ),
     ),
     "memory": Section(

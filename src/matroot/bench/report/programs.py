@@ -115,7 +115,7 @@ def _timed_shape(suite: str) -> Callable[[Result], Iterator[Case]]:
     def cases(result: Result) -> Iterator[Case]:
         shape = {"batch": _count(result["batch"]), "n": _count(result["n"])}
         if "dtype" in result:
-            shape = {"dtype": str(result["dtype"])} | shape
+            shape = {"dtype": str(result["dtype"]), "condition": _number(result["condition"])} | shape
         own = {"root": "root_error", "gradient": "root_gradient_error"}
         errors = {kind: _number(result[key]) for kind, key in own.items() if key in result}
         for name, times in result["milliseconds"].items():
@@ -147,12 +147,7 @@ PROGRAMS: dict[str, tuple[str, str, Callable[[Result], Iterator[Case]]]] = {
     "python -m matroot.bench.gpu": ("cuda", "float32", _gpu),
     "python -m matroot.bench.solver accuracy": ("cpu", "float32 and float64", _accuracy),
     "python -m matroot.bench.solver speed": ("cpu", "float32", _timed_shape("default")),
-    "python -m matroot.bench.solver crossover-complex": (
-        "cpu",
-        "complex64 and complex128",
-        _timed_shape("crossover-complex"),
-    ),
-    "python -m matroot.bench.solver crossover": ("cpu", "float32", _timed_shape("crossover")),
+    "python -m matroot.bench.solver crossover": ("cpu", "all dtypes", _timed_shape("crossover")),
     "python -m matroot.bench.solver memory": ("cpu", "float32", _memory),
     "python -m matroot.bench.layer_cost": ("cuda", "bfloat16", _layers),
 }

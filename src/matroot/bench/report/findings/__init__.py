@@ -29,7 +29,6 @@ FINDINGS: dict[str, Callable[[Results], list[Finding]]] = {
     "default": programs.default,
     "precision": programs.precision,
     "crossover": programs.crossover,
-    "crossover-complex": programs.crossover_complex,
     "memory": programs.memory,
     "layers": programs.layers,
 }

@@ -1,6 +1,7 @@
 """Findings of the programs beside ``matroot bench``."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from ...formatting import duration, number, ratio
 from ..case import Case, find
@@ -78,23 +79,20 @@ def _kind(case: Case) -> str:
 
 
 def crossover(results: Results) -> list[Finding]:
-    """Where products are faster than a decomposition."""
-    return _speedups_over_eigh(timed(results.suite("crossover")), name(DEFAULTS[0]))
-
-
-def crossover_complex(results: Results) -> list[Finding]:
-    """The same for complex matrices, of each dtype."""
-    cases = timed(results.suite("crossover-complex"))
+    """Where products are faster than a decomposition, for each dtype and spectrum."""
+    cases = timed(results.suite("crossover"))
     found = []
-    for dtype in dict.fromkeys(case.parameters.get("dtype") for case in cases):
-        own = [case for case in cases if case.parameters.get("dtype") == dtype]
-        found += _speedups_over_eigh(own, f"{name(DEFAULTS[0])} in {dtype}")
+    for dtype, condition in dict.fromkeys(_dtype_and_condition(case) for case in cases):
+        own = [case for case in cases if _dtype_and_condition(case) == (dtype, condition)]
+        compared = pairs(own, DEFAULTS[0], "eigh")
+        spectrum = "for covariances" if condition is None else f"at condition {number(condition)}"
+        subject = f"{name(DEFAULTS[0])} in {dtype} {spectrum}"
+        found += range_of_speedups(compared, "torch.linalg.eigh with the exact gradient", subject)
     return found
 
 
-def _speedups_over_eigh(cases: Sequence[Case], subject: str) -> list[Finding]:
-    compared = pairs(cases, DEFAULTS[0], "eigh")
-    return range_of_speedups(compared, "torch.linalg.eigh with the exact gradient", subject)
+def _dtype_and_condition(case: Case) -> tuple[Any, Any]:
+    return case.parameters.get("dtype"), case.parameters.get("condition")
 
 
 def memory(results: Results) -> list[Finding]:

@@ -73,8 +73,8 @@ def choose(
     =============================  ======================  =======================
 
     On the CPU the lines are where the measurements in benchmarks/results/solver-crossover-cpu.json cross, between those
-    of covariances and those of condition 1e4, which take up to twice as long. Elsewhere ``torch.linalg.eigh`` loops over
-    the batch and synchronises with the host, or does not exist. Inside ``torch.func``, ``torch.export`` and
+    of covariances and those of condition 1e4, which take up to twice as long. Elsewhere ``torch.linalg.eigh`` loops
+    over the batch and synchronises with the host, or does not exist. Inside ``torch.func``, ``torch.export`` and
     ``torch.jit.trace``, and in an installation without compiled code, the CPU decomposes too. With a gradient other
     than ``Krylov`` and ``Smith``, ``"auto"`` is ``Eigen`` everywhere. A method named without a gradient takes its own,
     for ``Minimax`` that of the fastest backend.

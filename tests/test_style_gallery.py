@@ -16,7 +16,7 @@ SCRIPT = runpy.run_path(str(Path(__file__).parent.parent / "tools/style_gallery.
 @pytest.fixture
 def network():
     torch.manual_seed(0)
-    return StyleNetwork((4, 5, 6, 7))
+    return StyleNetwork((4, 5, 6))
 
 
 def images(count, seed):

@@ -78,8 +78,8 @@ def test_first_steps_take_minutes(step, limit):
 def test_captions_of_the_landing_page_name_machine_and_date():
     cpu, gpu = (read(name)["surroundings"] for name in ("bench-cpu-float32", "gpu-nvidia-h200"))
     text = page("docs/index.md")
-    for machine in (cpu, gpu):
-        assert f"on {machine['date'].partition('T')[0]}" in text
+    for device, machine in (("CPU", cpu), ("GPU", gpu)):
+        assert f"the {device} on {machine['date'].partition('T')[0]}" in text
     assert f"{cpu['processor']} with torch {cpu['torch'].partition('+')[0]}" in text
 
 

@@ -31,6 +31,9 @@ def test_cells_are_the_transfers_they_say(network):
     rows = SCRIPT["strengths"](network, contents, styles)
     torch.testing.assert_close(rows[1][2][0], network(contents)[1])
     assert torch.equal(rows[1][1][0], styles[1])
+    rows = SCRIPT["scales"](network, contents, styles)
+    assert [text for _, text in rows[0][2:]] == ["--scales 1", "--scales 2", "--scales 3"]
+    torch.testing.assert_close(rows[1][3][0], stylize(contents[1], styles[1], scales=2, network=network))
 
 
 def test_roots_differ_by_what_the_captions_say(network):
@@ -64,7 +67,8 @@ def test_the_command(network, tmp_path, capsys):
     arguments = ["--contents", str(tmp_path / "content.png"), "--styles", str(tmp_path / "style.png")]
     arguments += ["--weights", str(tmp_path / "weights.safetensors"), "--out", str(tmp_path / "out"), "--size", "32"]
     assert SCRIPT["main"](arguments) == 0
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["gallery.jpg", "roots.jpg", "strengths.jpg"]
+    written = sorted(path.stem for path in (tmp_path / "out").iterdir())
+    assert written == ["gallery", "roots", "scales", "strengths"]
     arguments[1] = str(tmp_path / "missing.png")
     assert SCRIPT["main"](arguments) == 2
     assert "there is no " in capsys.readouterr().err

@@ -2,9 +2,9 @@
 
     python tools/style_gallery.py --contents PHOTO... --styles PAINTING... --out docs/style
 
-writes ``gallery.jpg`` (contents by styles), ``strengths.jpg`` (from reproduced to full transfer) and ``roots.jpg``
-(exact roots beside the paper's approximation, for both transforms). A picture is a file, or one of a zip file:
-``FILE.zip:NAME``.
+writes ``gallery.jpg`` (contents by styles), ``strengths.jpg`` (from reproduced to full transfer), ``scales.jpg`` (from
+fine to broad strokes) and ``roots.jpg`` (exact roots beside the paper's approximation, for both transforms). A picture
+is a file, or one of a zip file: ``FILE.zip:NAME``.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from PIL import Image, ImageDraw, ImageFont
@@ -27,6 +28,7 @@ from matroot.style.distillation.sheet import middles
 from matroot.style.transforms import NAMES
 
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
+SCALES = (1, 2, 3)
 APPROXIMATION = "mpa-lya"
 GAP, LINE = 6, 22
 """Pixels between pictures, and of a line of text."""
@@ -53,7 +55,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     network = load(given.weights)
     try:
         given.out.mkdir(parents=True, exist_ok=True)
-        for figure in (gallery, strengths, roots):
+        for figure in (gallery, strengths, scales, roots):
             path = given.out / f"{figure.__name__}.jpg"
             write_whole(path, jpeg(drawn(figure(network, contents, styles))))
             print(path)
@@ -79,13 +81,21 @@ def gallery(network: StyleNetwork, contents: Tensor, styles: Tensor) -> list[lis
 
 def strengths(network: StyleNetwork, contents: Tensor, styles: Tensor) -> list[list[Cell]]:
     """A row for each content, with the styles in turn."""
+    return _rows(network, contents, styles, {f"strength {x:g}": {"strength": x} for x in STRENGTHS})
+
+
+def scales(network: StyleNetwork, contents: Tensor, styles: Tensor) -> list[list[Cell]]:
+    """The same for the number of scales."""
+    return _rows(network, contents, styles, {f"--scales {x}": {"scales": x} for x in SCALES})
+
+
+def _rows(network: StyleNetwork, contents: Tensor, styles: Tensor, ways: dict[str, dict[str, Any]]) -> list[list[Cell]]:
+    """A row for each content, with the styles in turn: transfers with these options of ``stylize``, by title."""
     rows: list[list[Cell]] = []
     for k, content in enumerate(contents):
         style = styles[k % len(styles)]
-        row: list[Cell] = [(content, "content"), (style, "style")]
-        for strength in STRENGTHS:
-            row.append((stylize(content, style, strength, network=network), f"strength {strength:g}"))
-        rows.append(row)
+        transfers = [(stylize(content, style, network=network, **way), title) for title, way in ways.items()]
+        rows.append([(content, "content"), (style, "style"), *transfers])
     return rows
 
 

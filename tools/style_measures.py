@@ -19,6 +19,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from style_gallery import squares
@@ -34,11 +35,15 @@ FLAT, EDGE = 2.5, 10.0
 """Levels of deviation over 9 x 9: less is flat, more is an edge."""
 NEAR, FAR = 16, 22
 """Pixels from an edge."""
-WAYS = {
-    f"{type(transform).__name__}{getattr(transform, 'max_gain', '')}, grain {grain:g}": (transform, grain)
+WAYS: dict[str, dict[str, Any]] = {
+    f"{type(transform).__name__}{getattr(transform, 'max_gain', '')}, grain {grain:g}": {
+        "transform": transform,
+        "grain": grain,
+    }
     for transform in (Whitening(), OptimalTransport(math.inf), OptimalTransport(3.0), OptimalTransport(2.0))
     for grain in (0.0, GRAIN)
-}
+} | {f"default, scales {scales}": {"scales": scales} for scales in (2, 3)}
+"""Options of ``stylize``."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,10 +60,10 @@ def _run(arguments: Sequence[str] | None) -> int:
     given = parser.parse_args(arguments)
     contents, styles = (squares(sources, given.size) for sources in (given.contents, given.styles))
     network, results = load(), []
-    for name, (transform, grain) in WAYS.items():
+    for name, options in WAYS.items():
         found = []
         for style in styles:
-            pictures = stylize(contents, style, transform=transform, grain=grain, network=network)
+            pictures = stylize(contents, style, network=network, **options)
             found += [measures(*pair, style) for pair in zip(contents, pictures, strict=True)]
         results.append({"way": name} | _means_where_defined(found))
         print(*(f"{key} {value:.3f}" if key != "way" else value for key, value in results[-1].items()), sep="  ")

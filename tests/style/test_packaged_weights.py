@@ -66,6 +66,12 @@ def test_the_palette_is_that_of_the_style(pair, picture):
         assert (found - wanted).norm() < 0.4 * (before - wanted).norm()
 
 
+def test_at_two_scales_the_palette_is_closer(network, pair, picture):
+    wanted = moments(pair[1])[1]
+    distances = [(moments(x)[1] - wanted).norm() for x in (picture, style.stylize(*pair, scales=2, network=network))]
+    assert distances[1] < 0.9 * distances[0]
+
+
 def test_the_content_can_be_recognised(pair, picture):
     """Edges are where they were: a transfer that invents its own has them elsewhere, and a correlation near zero."""
     assert torch.corrcoef(torch.stack([edges(pair[0]), edges(picture)]))[0, 1] > 0.6

@@ -190,6 +190,9 @@ def _describe_stylize(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--grain", type=float, default=4.0, metavar="LEVELS", help="smooth what varies less; default 4 of 255"
     )
+    parser.add_argument(
+        "--scales", type=int, default=1, metavar="N", help="2 or 3: strokes two or four times as broad; default 1"
+    )
     parser.add_argument("--method", default="auto", metavar="NAME", help="how roots are taken; default auto")
     parser.add_argument("--device", metavar="NAME", help="such as cpu or cuda:1; the GPU if there is one")
     parser.add_argument(

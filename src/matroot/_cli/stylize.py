@@ -111,7 +111,7 @@ def _check_numbers(arguments: argparse.Namespace) -> None:
         raise CommandError(f"--strength must be from 0 to 1, got {arguments.strength}")
     if not 0 <= arguments.grain < math.inf:
         raise CommandError(f"--grain must be at least 0, got {arguments.grain}")
-    for option in ("max_size", "style_size", "tile", "max_pixels"):
+    for option in ("max_size", "style_size", "tile", "scales", "max_pixels"):
         value = getattr(arguments, option)
         if value is not None and value < 1:
             raise CommandError(f"--{option.replace('_', '-')} must be at least 1, got {value}")
@@ -175,6 +175,7 @@ class _Transfer:
             tile=self.arguments.tile,
             transform=self.arguments.transform,
             grain=self.arguments.grain,
+            scales=self.arguments.scales,
             method=self.method,
             network=self.network,
             progress=progress,

@@ -11,6 +11,7 @@ from ..nn.whiten_color import require_blend
 from .color import recolored, split_alpha
 from .grain import GRAIN, without_grain
 from .network import StyleNetwork
+from .scales import transfer_by_scales
 from .statistics import StyleStatistics, blend
 from .tiled_transfer import Progress, statistics_by_tiles, stylize_by_tiles
 from .transforms import Transform
@@ -19,7 +20,7 @@ from .weights import load
 TILE = 512
 """Side of a tile: smaller ones overlap more, larger ones need more memory and are no faster."""
 STYLE_SIZE = 512
-"""Longest side that styles are reduced to: brushstrokes must fit into what the network sees at once, 60 pixels."""
+"""Longest side that styles are reduced to: brushstrokes must fit into what the network sees at once, 50 pixels."""
 
 
 def stylize(
@@ -34,6 +35,7 @@ def stylize(
     tile: int = TILE,
     transform: str | Transform = "transport",
     grain: float = GRAIN,
+    scales: int = 1,
     method: str | Method = "auto",
     network: StyleNetwork | None = None,
     progress: Progress = lambda fraction: None,
@@ -56,6 +58,8 @@ def stylize(
             (:class:`Whitening`), or one of these objects.
         grain: standard deviation, in levels of 255, below which variation of the content counts as noise and is
             smoothed away first, in full from strength 0.5 on; 0: nothing is.
+        scales: at how many the style is transferred, each of half the size, the coarsest first: each more makes the
+            broadest strokes twice as broad. Those of less than 32 pixels a side are left out.
         method: how the roots are taken, see :func:`matroot.sqrtm`.
         network: with weights of your own, see :func:`load`; its device and precision are those of the computation.
             None: with the packaged weights.
@@ -67,7 +71,7 @@ def stylize(
 
     Raises:
         TypeError: for integers.
-        ValueError: for other shapes, strengths, weights, sizes, transforms and grains.
+        ValueError: for other shapes, strengths, weights, sizes, transforms, grains and scales.
         WeightsError: if there are no packaged weights and no network is given.
 
     Example:
@@ -101,6 +105,7 @@ def stylize(
             tile=tile,
             transform=transform,
             grain=grain,
+            scales=scales,
             method=method,
             network=network,
             progress=lambda fraction, k=k: progress((k + fraction) / len(images)),
@@ -166,6 +171,7 @@ def apply_style(
     tile: int = TILE,
     transform: str | Transform = "transport",
     grain: float = GRAIN,
+    scales: int = 1,
     method: str | Method = "auto",
     network: StyleNetwork,
     progress: Progress = lambda fraction: None,
@@ -180,6 +186,7 @@ def apply_style(
         tile: larger pictures are computed in tiles of this side.
         transform: see :func:`stylize`.
         grain: see :func:`stylize`.
+        scales: see :func:`stylize`.
         method: how the roots are taken, see :func:`matroot.sqrtm`.
         network: its device and precision are those of the computation.
         progress: is called with the fraction that is done.
@@ -189,7 +196,7 @@ def apply_style(
 
     Raises:
         TypeError: for integers.
-        ValueError: for other shapes, strengths, sizes, transforms and grains.
+        ValueError: for other shapes, strengths, sizes, transforms, grains and scales.
 
     Example:
         >>> from matroot.style import StyleNetwork, apply_style, style_statistics
@@ -199,12 +206,17 @@ def apply_style(
         torch.Size([3, 20, 24])
     """
     require_blend(strength)
+    if scales < 1:
+        raise ValueError(f"scales must be at least 1, got {scales}")
     colors, alpha = _one_picture(content, "content")
     # All of it from half strength on: less would show, as gains are large before the grain is gone.
     colors = without_grain(limited(colors, max_size), grain, min(1.0, 2 * strength), tile=tile)
-    painted = stylize_by_tiles(
-        network, colors, style, strength, tile=tile, transform=transform, method=method, progress=progress
-    )
+
+    def transfer(picture: Tensor, progress: Progress) -> Tensor:
+        options = {"tile": tile, "transform": transform, "method": method, "progress": progress}
+        return stylize_by_tiles(network, picture, style, strength, **options)
+
+    painted = transfer_by_scales(colors, scales if strength else 1, transfer, progress)
     if alpha is not None:
         painted = torch.cat((painted, limited(alpha, max_size)), 1)
     return painted[0]

@@ -1,0 +1,40 @@
+"""Transfer at several scales, the coarsest first: broad strokes, and the detail of the finest.
+
+A network sees strokes of few pixels. In a picture of half the size they are twice as broad: what it paints there,
+together with the detail that the smaller picture could not hold, is what is painted at the next scale.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor
+from torch.nn import functional
+
+from .tiled_transfer import Progress
+
+SMALLEST = 32
+"""Pixels of the shorter side; scales with fewer are left out."""
+
+Transfer = Callable[[Tensor, Progress], Tensor]
+
+
+def transfer_by_scales(content: Tensor, scales: int, transfer: Transfer, progress: Progress) -> Tensor:
+    """``transfer`` of pictures (B, C, H, W) at 1, 1/2, 1/4 ... of their size, so many; the result has that of all."""
+    sizes = [tuple(-(-side >> k) for side in content.shape[-2:]) for k in range(scales)]
+    sizes = [size for k, size in enumerate(sizes) if k == 0 or min(size) >= SMALLEST]
+    areas = [height * width for height, width in sizes]
+    painted = None
+    for k, size in reversed([*enumerate(sizes)]):
+        x = _resized(content, size)
+        if painted is not None:
+            coarse = painted - _resized(content, sizes[k + 1])
+            x = (x + _resized(coarse, size)).clamp_(0, 1)
+        done, share = sum(areas[k + 1 :]) / sum(areas), areas[k] / sum(areas)
+        painted = transfer(x, lambda fraction, done=done, share=share: progress(done + share * fraction))
+    assert painted is not None
+    return painted
+
+
+def _resized(pictures: Tensor, size: tuple[int, ...]) -> Tensor:
+    if pictures.shape[-2:] == size:
+        return pictures
+    return functional.interpolate(pictures, size, mode="bicubic", antialias=True, align_corners=False)

@@ -24,10 +24,12 @@ def transfer_by_scales(content: Tensor, scales: int, transfer: Transfer, progres
     areas = [height * width for height, width in sizes]
     painted = None
     for k, size in reversed([*enumerate(sizes)]):
-        x = _resized(content, size)
-        if painted is not None:
-            coarse = painted - _resized(content, sizes[k + 1])
-            x = (x + _resized(coarse, size)).clamp_(0, 1)
+        if painted is None:
+            x = _resized(content, size)
+        else:  # in place: of a large picture each copy counts
+            coarse = painted.sub_(_resized(content, sizes[k + 1]))
+            x = _resized(coarse, size).add_(_resized(content, size)).clamp_(0, 1)
+            del painted, coarse
         done, share = sum(areas[k + 1 :]) / sum(areas), areas[k] / sum(areas)
         painted = transfer(x, lambda fraction, done=done, share=share: progress(done + share * fraction))
     assert painted is not None

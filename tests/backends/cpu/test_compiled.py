@@ -14,10 +14,20 @@ from matroot import _dispatch
 from matroot.backends.cpu import compiled
 
 from ...installation import needs_compiled_code
-from ...matrices import error, exact_gradient, exact_inverse_root, exact_root, random_like, spectrum, with_eigenvalues
+from ...matrices import (
+    error,
+    exact_gradient,
+    exact_inverse_root,
+    exact_root,
+    random_like,
+    spectrum,
+    wishart,
+    with_eigenvalues,
+)
 
 ROOT = Path(__file__).parents[3]
 FAILURE = compiled.LIBRARY.with_name("_roots_failure.txt")
+TASKS = Path("/proc/self/task")
 INSTRUCTIONS = {"avx512": "avx512vl", "avx2": "fma", "plain": None}
 
 
@@ -156,6 +166,23 @@ def test_same_bits_in_any_batch(dtype, threads, set_threads):
             X = solve(S, R, G[order], H[order], 0.0)
             for k in range(batch):
                 assert all(torch.equal(T[k], one[0]) for T, one in zip((S, R, X), alone[k % 2], strict=True))
+
+
+@needs_compiled_code
+@pytest.mark.skipif(not TASKS.exists(), reason="needs the list of threads of Linux")
+@pytest.mark.parametrize("batch", [1, 2, 3, 9])
+def test_threads_of_torch_go_on(batch, set_threads):
+    """With fewer matrices than threads too: new ones would have to be started for the next operation of torch."""
+    set_threads(4)
+    large = torch.zeros(1 << 20)
+    A = wishart(batch, 8)
+    S, R = roots(A)
+    large.add_(1)
+    before = set(TASKS.iterdir())
+    for _ in range(3):
+        solve(*roots(A), S, R, 0.0)
+        large.add_(1)
+    assert set(TASKS.iterdir()) == before
 
 
 @pytest.fixture

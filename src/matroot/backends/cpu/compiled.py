@@ -120,9 +120,9 @@ _max_shift = cache(torch_ops.rounding_tolerance)
 
 
 def _workspace(A: Tensor) -> tuple[Tensor, int]:
-    """Memory for as many threads as there is work for, and their number."""
-    threads = min(torch.get_num_threads(), A.shape[0])
-    return A.new_empty(threads * _library().matroot_workspace(A.shape[-1], A.itemsize)), threads
+    """Memory for as many threads as there is work for, and the number of torch's."""
+    threads = torch.get_num_threads()
+    return A.new_empty(min(threads, A.shape[0]) * _library().matroot_workspace(A.shape[-1], A.itemsize)), threads
 
 
 def _output(A: Tensor, asked: bool) -> Tensor | None:

@@ -68,38 +68,43 @@ enum result { GENERAL, SYMMETRIC };
 #define ROWS 4
 #include "both_types.h"
 
+/* A region has all of torch's threads, though only as many as there are matrices work: a region of fewer threads ends
+   the others, and the next operation of torch starts them again. A single matrix needs no region. */
+#define FOR_EACH_MATRIX(evaluate)                                                                                      \
+    long next = 0, workers = batch < threads ? batch : threads;                                                        \
+    _Pragma("omp parallel num_threads(batch > 1 ? threads : 1) reduction(+ : products)")                               \
+    if (THREAD < workers)                                                                                              \
+        for (;;) {                                                                                                     \
+            long k, own = 0;                                                                                           \
+            _Pragma("omp atomic capture") k = next++;                                                                  \
+            if (k >= batch)                                                                                            \
+                break;                                                                                                 \
+            evaluate;                                                                                                  \
+            products += own;                                                                                           \
+        }
+
 /* For each type: `batch` matrices of S and R are contiguous, either may be NULL; strides of A, GS and GR are those of
    the batch, the row and the column; `max_shift`, relative to the largest eigenvalue, is the last that is tried on a
-   singular matrix; `work` holds `threads` workspaces, aligned to 64 bytes. Return the number of products of all
-   matrices together. */
+   singular matrix; `work` holds a workspace for each of `threads` threads, or for each matrix where these are fewer,
+   aligned to 64 bytes. Return the number of products of all matrices together. */
 #define EXPORT(real)                                                                                                   \
     long matroot_roots_##real(const real *A, const long *strides, real *S, real *R, long batch, long n, double ridge,  \
                               double max_shift, const struct schedule *schedules, int count, real *work,               \
                               int threads) {                                                                           \
-        long products = 0, ld = leading(n);                                                                            \
+        long products = 0, ld = leading(n), space = matroot_workspace(n, sizeof(real));                                \
         __typeof__(roots_##real##_plain) *roots = DISPATCH(roots_##real);                                              \
-        _Pragma("omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : products)")                     \
-        for (long k = 0; k < batch; k++) {                                                                             \
-            long own = 0;                                                                                              \
-            roots(n, ld, A + k * strides[0], strides, S ? S + k * n * n : NULL, R ? R + k * n * n : NULL, ridge,       \
-                  max_shift, schedules, count, work + THREAD * matroot_workspace(n, sizeof(real)), &own);                            \
-            products += own;                                                                                           \
-        }                                                                                                              \
+        FOR_EACH_MATRIX(roots(n, ld, A + k * strides[0], strides, S ? S + k * n * n : NULL, R ? R + k * n * n : NULL,  \
+                              ridge, max_shift, schedules, count, work + THREAD * space, &own))                        \
         return products;                                                                                               \
     }                                                                                                                  \
     long matroot_solve_##real(const real *S, const real *R, const real *GS, const long *strides_s, const real *GR,     \
                               const long *strides_r, real *out, long batch, long n, double ridge, real *work,          \
                               int threads) {                                                                           \
-        long products = 0, ld = leading(n);                                                                            \
+        long products = 0, ld = leading(n), space = matroot_workspace(n, sizeof(real));                                \
         __typeof__(solve_##real##_plain) *solve = DISPATCH(solve_##real);                                              \
-        _Pragma("omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : products)")                     \
-        for (long k = 0; k < batch; k++) {                                                                             \
-            long own = 0;                                                                                              \
-            solve(n, ld, S + k * n * n, R + k * n * n, GS ? GS + k * strides_s[0] : NULL, strides_s,                   \
-                  GR ? GR + k * strides_r[0] : NULL, strides_r, out + k * n * n, ridge,                                \
-                  work + THREAD * matroot_workspace(n, sizeof(real)), &own);                                                         \
-            products += own;                                                                                           \
-        }                                                                                                              \
+        FOR_EACH_MATRIX(solve(n, ld, S + k * n * n, R + k * n * n, GS ? GS + k * strides_s[0] : NULL, strides_s,       \
+                              GR ? GR + k * strides_r[0] : NULL, strides_r, out + k * n * n, ridge,                    \
+                              work + THREAD * space, &own))                                                            \
         return products;                                                                                               \
     }
 

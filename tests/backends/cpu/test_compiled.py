@@ -12,6 +12,7 @@ from torch._dynamo.backends.common import aot_autograd
 import matroot
 from matroot import _dispatch
 from matroot.backends.cpu import compiled
+from matroot.bench.problems import inverse_unit, normal, relative_errors
 
 from ...installation import needs_compiled_code
 from ...matrices import (
@@ -166,6 +167,39 @@ def test_same_bits_in_any_batch(dtype, threads, set_threads):
             X = solve(S, R, G[order], H[order], 0.0)
             for k in range(batch):
                 assert all(torch.equal(T[k], one[0]) for T, one in zip((S, R, X), alone[k % 2], strict=True))
+
+
+def with_one_small(directions, condition):
+    """Symmetric (k, n, n) whose eigenvalues are one, but for 1/condition of the directions (k, n)."""
+    u = directions / torch.linalg.vector_norm(directions, dim=-1, keepdim=True)
+    return torch.eye(u.shape[-1], dtype=u.dtype) - (1 - 1 / condition) * u[:, :, None] * u[:, None, :]
+
+
+def inverse_units(A, condition):
+    """Errors of the inverse roots in units of u (sqrt(n) + condition)."""
+    (R,) = roots(A, output="invsqrt")
+    errors = relative_errors(R, exact_inverse_root(A))
+    return errors / inverse_unit(A.shape[-1], condition, torch.finfo(A.dtype).eps)
+
+
+@needs_compiled_code
+@pytest.mark.parametrize("n", [2, 8, 33, 160, 300])
+@pytest.mark.parametrize("condition", [1.75, 4.8, 5.0, 5.2, 5.5, 49.0, 52.0, 195.0, 203.0, 210.0])
+def test_one_small_eigenvalue_near_the_ends_of_schedules(n, condition):
+    """A schedule that is a little too short spoils one eigenvalue of many: norms of whole matrices hardly show it."""
+    A = with_one_small(normal(8, n, seed=n), condition).float()
+    assert inverse_units(A, condition).max() < 4
+
+
+@needs_compiled_code
+@pytest.mark.parametrize("condition", [4.9, 5.1, 5.3])
+def test_a_small_eigenvalue_that_the_estimate_of_the_condition_number_misses(condition):
+    """Its eigenvector is orthogonal to the vector from which inverse iterations start."""
+    start = torch.tensor([1.0 if i * 2654435761 % 2**32 >> 16 & 1 else -1.0 for i in range(32)], dtype=torch.float64)
+    directions = normal(20, 32, seed=0)
+    directions -= (directions @ start / 32)[:, None] * start
+    A = with_one_small(directions, condition).float()
+    assert inverse_units(A, condition).max() < 4
 
 
 @needs_compiled_code

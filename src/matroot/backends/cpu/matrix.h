@@ -73,6 +73,21 @@ TARGET static double NAME(dot)(long n, long ld, const real *X, const real *Y) {
     return total;
 }
 
+/* The vector X v for a symmetric X. */
+TARGET static void NAME(times_vector)(long n, long ld, const real *X, const real *v, real *out) {
+    for (long j = 0; j < n; j += LANES) {
+        VECTOR sum[4] = {{0}};
+        long i = 0;
+        for (; i + 4 <= n; i += 4)
+            for (int r = 0; r < 4; r++) sum[r] += v[i + r] * *(const VECTOR *)&AT(X, i + r, j);
+        for (; i < n; i++) sum[0] += v[i] * *(const VECTOR *)&AT(X, i, j);
+        *(VECTOR *)&out[j] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+}
+
+/* Entries of either sign, as if at random: 1 or -1. */
+static inline real NAME(sign)(long i, uint32_t multiplier) { return (uint32_t)i * multiplier >> 16 & 1 ? 1 : -1; }
+
 TARGET static double NAME(trace)(long n, long ld, const real *X) {
     double sum = 0;
     for (long i = 0; i < n; i++) sum += AT(X, i, i);

@@ -26,18 +26,19 @@ TARGET static int NAME(cholesky)(long n, long ld, const real *X, double theta, r
 }
 
 /* An estimate, mostly within a factor of two, of the condition number of X given a bound of its largest
-   eigenvalue; negative if X is not positive definite. U is overwritten, and the first row of v. */
+   eigenvalue; negative if X is not positive definite. U is overwritten, and the first two rows of v. */
 TARGET static double NAME(condition)(long n, long ld, const real *X, double theta, real *U, real *v) {
     if (!NAME(cholesky)(n, ld, X, theta, U)) return -1;
-    /* Three inverse iterations from a vector of ones with irregular signs. */
-    for (long i = 0; i < n; i++) v[i] = (i * 2654435761u >> 16 & 1) ? 1 : -1;
+    /* Inverse iterations from a vector of ones with irregular signs. */
+    real *unit = v + ld; /* over the diagonal of U */
+    for (long i = 0; i < n; i++) v[i] = NAME(sign)(i, 2654435761u), unit[i] = 1 / AT(U, i, i);
     for (long i = n; i < ld; i++) v[i] = 0;
     double growth = sqrt(n);
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < 4; round++) {
         double norm = 0;
         for (long i = 0; i < n; i++) v[i] /= growth;
         for (long i = 0; i < n; i++) {
-            real c = v[i] /= AT(U, i, i);
+            real c = v[i] *= unit[i];
             for (long j = i + 1; j < n; j++) v[j] -= c * AT(U, i, j);
         }
         for (long i = n - 1; i >= 0; i--) {
@@ -48,12 +49,12 @@ TARGET static double NAME(condition)(long n, long ld, const real *X, double thet
             for (long j = i + 1; j < aligned && j < n; j++) known -= AT(U, i, j) * v[j];
             for (long j = aligned; j < n; j += LANES) sum += *(const VECTOR *)&AT(U, i, j) * *(const VECTOR *)&v[j];
             for (long lane = 0; lane < LANES; lane++) known -= sum[lane];
-            v[i] = known / AT(U, i, i);
+            v[i] = known * unit[i];
             norm += v[i] * v[i];
         }
         growth = sqrt(norm);
     }
-    return 1.05 * growth;
+    return growth;
 }
 
 /* The roots of X = buffers[5] by the schedule for its condition number, negative if it is not positive definite, then

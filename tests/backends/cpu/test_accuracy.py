@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import matroot
+from matroot.bench.problems import normal, relative_errors
 
 from ...installation import needs_compiled_code
 from ...matrices import (
@@ -120,3 +121,35 @@ def test_ill_conditioned_decompositions(kind):
         assert error(root.detach(), true) < tolerance
         (gradient,) = torch.autograd.grad(root, X, G, retain_graph=True)
         assert error(gradient, exact_gradient(A, G, inverse)) < tolerance
+
+
+def with_one_small(directions, condition):
+    """Symmetric (k, n, n) whose eigenvalues are one, but for 1/condition of the directions (k, n)."""
+    u = directions / torch.linalg.vector_norm(directions, dim=-1, keepdim=True)
+    return torch.eye(u.shape[-1], dtype=u.dtype) - (1 - 1 / condition) * u[:, :, None] * u[:, None, :]
+
+
+def inverse_units(A, condition):
+    """Errors of the inverse roots in units of u (sqrt(n) + condition)."""
+    R = matroot.invsqrtm(A, backend="compiled")
+    return relative_errors(R, exact_inverse_root(A)) / (U * (A.shape[-1] ** 0.5 + condition))
+
+
+@needs_compiled_code
+@pytest.mark.parametrize("n", [2, 8, 33, 160, 300])
+@pytest.mark.parametrize("condition", [1.75, 4.8, 5.0, 5.2, 5.5, 49.0, 52.0, 195.0, 203.0, 210.0])
+def test_one_small_eigenvalue_near_the_ends_of_schedules(n, condition):
+    """A schedule that is a little too short spoils one eigenvalue of many: norms of whole matrices hardly show it."""
+    A = with_one_small(normal(8, n, seed=n), condition).float()
+    assert inverse_units(A, condition).max() < 4
+
+
+@needs_compiled_code
+@pytest.mark.parametrize("condition", [4.9, 5.1, 5.3])
+def test_a_small_eigenvalue_that_the_estimate_of_the_condition_number_misses(condition):
+    """Its eigenvector is orthogonal to the vector from which inverse iterations start."""
+    start = torch.tensor([1.0 if i * 2654435761 % 2**32 >> 16 & 1 else -1.0 for i in range(32)], dtype=torch.float64)
+    directions = normal(20, 32, seed=0)
+    directions -= (directions @ start / 32)[:, None] * start
+    A = with_one_small(directions, condition).float()
+    assert inverse_units(A, condition).max() < 4

@@ -12,23 +12,12 @@ from torch._dynamo.backends.common import aot_autograd
 import matroot
 from matroot import _dispatch
 from matroot.backends.cpu import compiled
-from matroot.bench.problems import inverse_unit, normal, relative_errors
 
 from ...installation import needs_compiled_code
-from ...matrices import (
-    error,
-    exact_gradient,
-    exact_inverse_root,
-    exact_root,
-    random_like,
-    spectrum,
-    wishart,
-    with_eigenvalues,
-)
+from ...matrices import error, exact_gradient, exact_inverse_root, exact_root, random_like, spectrum, with_eigenvalues
 
 ROOT = Path(__file__).parents[3]
 FAILURE = compiled.LIBRARY.with_name("_roots_failure.txt")
-TASKS = Path("/proc/self/task")
 INSTRUCTIONS = {"avx512": "avx512vl", "avx2": "fma", "plain": None}
 
 
@@ -167,56 +156,6 @@ def test_same_bits_in_any_batch(dtype, threads, set_threads):
             X = solve(S, R, G[order], H[order], 0.0)
             for k in range(batch):
                 assert all(torch.equal(T[k], one[0]) for T, one in zip((S, R, X), alone[k % 2], strict=True))
-
-
-def with_one_small(directions, condition):
-    """Symmetric (k, n, n) whose eigenvalues are one, but for 1/condition of the directions (k, n)."""
-    u = directions / torch.linalg.vector_norm(directions, dim=-1, keepdim=True)
-    return torch.eye(u.shape[-1], dtype=u.dtype) - (1 - 1 / condition) * u[:, :, None] * u[:, None, :]
-
-
-def inverse_units(A, condition):
-    """Errors of the inverse roots in units of u (sqrt(n) + condition)."""
-    (R,) = roots(A, output="invsqrt")
-    errors = relative_errors(R, exact_inverse_root(A))
-    return errors / inverse_unit(A.shape[-1], condition, torch.finfo(A.dtype).eps)
-
-
-@needs_compiled_code
-@pytest.mark.parametrize("n", [2, 8, 33, 160, 300])
-@pytest.mark.parametrize("condition", [1.75, 4.8, 5.0, 5.2, 5.5, 49.0, 52.0, 195.0, 203.0, 210.0])
-def test_one_small_eigenvalue_near_the_ends_of_schedules(n, condition):
-    """A schedule that is a little too short spoils one eigenvalue of many: norms of whole matrices hardly show it."""
-    A = with_one_small(normal(8, n, seed=n), condition).float()
-    assert inverse_units(A, condition).max() < 4
-
-
-@needs_compiled_code
-@pytest.mark.parametrize("condition", [4.9, 5.1, 5.3])
-def test_a_small_eigenvalue_that_the_estimate_of_the_condition_number_misses(condition):
-    """Its eigenvector is orthogonal to the vector from which inverse iterations start."""
-    start = torch.tensor([1.0 if i * 2654435761 % 2**32 >> 16 & 1 else -1.0 for i in range(32)], dtype=torch.float64)
-    directions = normal(20, 32, seed=0)
-    directions -= (directions @ start / 32)[:, None] * start
-    A = with_one_small(directions, condition).float()
-    assert inverse_units(A, condition).max() < 4
-
-
-@needs_compiled_code
-@pytest.mark.skipif(not TASKS.exists(), reason="needs the list of threads of Linux")
-@pytest.mark.parametrize("batch", [1, 2, 3, 9])
-def test_threads_of_torch_go_on(batch, set_threads):
-    """With fewer matrices than threads too: new ones would have to be started for the next operation of torch."""
-    set_threads(4)
-    large = torch.zeros(1 << 20)
-    A = wishart(batch, 8)
-    S, R = roots(A)
-    large.add_(1)
-    before = set(TASKS.iterdir())
-    for _ in range(3):
-        solve(*roots(A), S, R, 0.0)
-        large.add_(1)
-    assert set(TASKS.iterdir()) == before
 
 
 @pytest.fixture

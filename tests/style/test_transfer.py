@@ -6,7 +6,7 @@ import torch
 from matroot.style import OptimalTransport, apply_style, blend, style_statistics, stylize
 from matroot.style.color import recolored
 from matroot.style.grain import GRAIN, without_grain
-from matroot.style.transfer import limited
+from matroot.style.resizing import limited
 
 from .examples import picture, small_network
 
@@ -109,6 +109,18 @@ def test_reducing_keeps_means_and_is_no_shuffle():
     areas = x.unflatten(2, (32, 2)).unflatten(4, (48, 2)).mean((3, 5))
     assert (small - areas).abs().mean() < 0.02
     assert limited(torch.rand(1, 3, 1000, 1), 10).shape == (1, 3, 10, 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("options", [{}, {"max_size": 64, "style_size": 32}, {"scales": 2}], ids=str)
+def test_pictures_in_half_precision(dtype, options, network):
+    """What a processor has no resizing for; the network computes in its own precision."""
+    content, style = picture(80, 96, seed=1)[0].to(dtype), picture(64, 53, seed=2)[0].to(dtype)
+    found = stylize(content, style, grain=0, network=network, **options)
+    exact = stylize(content.double(), style.double(), grain=0, network=network, **options)
+    assert found.dtype == dtype
+    # Resizing rounds pictures to their dtype, which transfers amplify.
+    assert (found.double() - exact).abs().mean() < 4 * torch.finfo(dtype).eps
 
 
 @pytest.mark.parametrize(("dtype", "levels"), [(torch.float32, 0.01), (torch.float16, 0.2), (torch.bfloat16, 1.0)])

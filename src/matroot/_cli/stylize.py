@@ -18,7 +18,7 @@ from .._terminal import CommandError
 from ..methods import Method
 from ..style import StyleNetwork, StyleStatistics, apply_style, load, style_statistics
 from ..style.images import WRITABLE, ImageError, read, require_writable, write
-from ..style.transfer import limited
+from ..style.resizing import limited
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ together with the detail that the smaller picture could not hold, is what is pai
 from collections.abc import Callable
 
 from torch import Tensor
-from torch.nn import functional
 
+from .resizing import resized
 from .tiled_transfer import Progress
 
 SMALLEST = 32
@@ -25,18 +25,12 @@ def transfer_by_scales(content: Tensor, scales: int, transfer: Transfer, progres
     painted = None
     for k, size in reversed([*enumerate(sizes)]):
         if painted is None:
-            x = _resized(content, size)
+            x = resized(content, size, "bicubic")
         else:  # in place: of a large picture each copy counts
-            coarse = painted.sub_(_resized(content, sizes[k + 1]))
-            x = _resized(coarse, size).add_(_resized(content, size)).clamp_(0, 1)
+            coarse = painted.sub_(resized(content, sizes[k + 1], "bicubic"))
+            x = resized(coarse, size, "bicubic").add_(resized(content, size, "bicubic")).clamp_(0, 1)
             del painted, coarse
         done, share = sum(areas[k + 1 :]) / sum(areas), areas[k] / sum(areas)
         painted = transfer(x, lambda fraction, done=done, share=share: progress(done + share * fraction))
     assert painted is not None
     return painted
-
-
-def _resized(pictures: Tensor, size: tuple[int, ...]) -> Tensor:
-    if pictures.shape[-2:] == size:
-        return pictures
-    return functional.interpolate(pictures, size, mode="bicubic", antialias=True, align_corners=False)

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from ..methods import Method
 from ..nn.whiten_color import require_blend
 from .color import recolored, split_alpha
 from .grain import GRAIN, without_grain
 from .network import StyleNetwork
+from .resizing import limited
 from .scales import transfer_by_scales
 from .statistics import StyleStatistics, blend
 from .tiled_transfer import Progress, statistics_by_tiles, stylize_by_tiles
@@ -220,18 +220,6 @@ def apply_style(
     if alpha is not None:
         painted = torch.cat((painted, limited(alpha, max_size)), 1)
     return painted[0]
-
-
-def limited(pictures: Tensor, size: int | None) -> Tensor:
-    """Pictures (B, C, H, W) reduced so that no side is longer than this; unchanged if none is, or for None."""
-    if size is not None and size < 1:
-        raise ValueError(f"a size must be at least 1, got {size}")
-    height, width = pictures.shape[-2:]
-    longest = max(height, width)
-    if size is None or longest <= size:
-        return pictures
-    shape = [max(1, round(side * size / longest)) for side in (height, width)]
-    return functional.interpolate(pictures, shape, mode="bilinear", antialias=True, align_corners=False).clamp_(0, 1)
 
 
 def _one_picture(picture: Tensor, name: str) -> tuple[Tensor, Tensor | None]:

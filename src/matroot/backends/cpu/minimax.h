@@ -14,7 +14,7 @@ TARGET static void NAME(polynomial)(long n, long ld, const double *q, real *M, c
 TARGET static double NAME(deviation)(long n, long ld, const real *Y, const real *Z, real *work) {
     real *v = work, *next = work + ld, *image = work + 2 * ld, *swap;
     for (long i = 0; i < n; i++) v[i] = NAME(sign)(i, 1597334677u);
-    for (int round = 0; round < 8; round++) { /* far from the ends of the dtype: it has no digits for such Z */
+    for (int round = 0; round < 8; round++) { /* not scaled: what overflows has not converged */
         NAME(times_vector)(n, ld, Z, v, next);
         swap = v, v = next, next = swap;
     }

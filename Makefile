@@ -48,7 +48,8 @@ format: $(READY)
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
 
-# The constraints pin torch to a build without CUDA packages, which tests do not need.
+# The constraints pin versions. Where pip finds a torch for CPUs alone, by its own configuration, it is installed: tests need
+# none of the CUDA packages that the ordinary one for Linux brings.
 $(READY): pyproject.toml constraints.txt hatch_build.py $(wildcard src/matroot/backends/cpu/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip

@@ -45,11 +45,29 @@ assert "torch" not in sys.modules
 def test_public_names():
     stub = ast.parse(Path(matroot.__file__).with_suffix(".pyi").read_text())
     names = {alias.name for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert names | {"__version__"} == set(dir(matroot)) == set(matroot.__all__)
+    with_extras = {"models", "style"}
+    assert (names | {"__version__"}) - with_extras == set(dir(matroot)) == set(matroot.__all__)
     for name in names:
         assert getattr(matroot, name) is not None
     with pytest.raises(AttributeError, match="module 'matroot' has no attribute 'sqrt'"):
         matroot.sqrt  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "extra"), [("models", "torchvision", "training"), ("style", "safetensors", "style")]
+)
+def test_submodules_that_need_more_than_torch_name_the_extra(module, package, extra):
+    code = f"""
+import sys
+sys.modules[{package!r}] = None
+from matroot import *
+import matroot
+try:
+    matroot.{module}
+except ModuleNotFoundError as missing:
+    print(missing)
+"""
+    assert run(code) == f'{package} is not installed: pip install "matroot[{extra}]"\n'
 
 
 def test_the_first_use_of_a_name_may_be_inside_torch_compile():

@@ -3,7 +3,7 @@
     python tools/first_steps.py --out benchmarks/results/first-steps-cpu.json
 
 clones this repository's last commit into a temporary folder and runs there what the README says, one after another. A
-command that the README does not have is an error. Constraints pin torch to a build without CUDA packages.
+command that the README does not have is an error. Versions are those of the constraints.
 """
 
 import argparse

@@ -17,7 +17,9 @@ _MODULE_OF = {
     for alias in node.names
 }
 """Public name -> the module it comes from; empty for submodules."""
-__all__ = [*_MODULE_OF, "__version__"]
+_WITH_EXTRAS = ("models", "style")
+"""Submodules that need more than torch: not for those who ask for everything."""
+__all__ = [*(name for name in _MODULE_OF if name not in _WITH_EXTRAS), "__version__"]
 
 
 def __getattr__(name: str) -> object:

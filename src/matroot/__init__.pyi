@@ -3,7 +3,9 @@ from . import coefficients as coefficients
 from . import gradients as gradients
 from . import methods as methods
 from . import metrics as metrics
+from . import models as models
 from . import nn as nn
+from . import style as style
 from ._api import Roots as Roots
 from ._api import invsqrtm as invsqrtm
 from ._api import roots as roots

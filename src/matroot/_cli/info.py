@@ -1,13 +1,10 @@
-"""``matroot info``: what this machine has, and what ``method="auto"`` does on it for common shapes."""
+"""``matroot info``: what this machine has, and what ``method="auto"`` does on it for common shapes. Needs no extra."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 import torch
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
 import matroot
 
@@ -20,20 +17,18 @@ SHAPES = ((1, 64), (64, 48), (10, 64), (16, 128), (256, 32), (4, 256), (256, 256
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Print; returns the exit status."""
-    show()
+    """Print versions and devices, then the plan for every shape on every device; returns the exit status."""
+    print(_columns(list(_machine())))
+    for device in _devices():
+        print(f"\nWhat auto does for float32 on {device}; shapes are batch x size\n")
+        print(_columns([("shape", "method", "gradient", "backend", "why"), *_plans(device)]))
     return 0
 
 
-def show(console: Console | None = None) -> None:
-    """Print versions and devices, then the plan for every shape on every device."""
-    console = console or Console()
-    table = Table("this machine", "", box=SIMPLE_HEAD)
-    for name, value in _machine():
-        table.add_row(name, value)
-    console.print(table)
-    for device in _devices():
-        console.print(_plans(device))
+def _columns(rows: Sequence[Sequence[str]]) -> str:
+    """Aligned left, three spaces apart; the last one is as wide as it is."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("   ".join(map(str.ljust, cells, widths)).rstrip() for cells in rows)
 
 
 def _machine() -> Iterator[tuple[str, str]]:
@@ -68,11 +63,8 @@ def _devices() -> list[torch.device]:
     return [torch.device("cpu"), *(torch.device("cuda", k) for k in range(torch.cuda.device_count()))]
 
 
-def _plans(device: torch.device) -> Table:
-    title = f"What [bold]auto[/bold] does for float32 on {device}; shapes are batch x size"
-    table = Table("shape", "method", "gradient", "backend", "why", box=SIMPLE_HEAD, title=title, title_justify="left")
+def _plans(device: torch.device) -> Iterator[tuple[str, ...]]:
     for batch, n in SHAPES:
         # One number in memory, whatever the shape.
         plan = matroot.choose(torch.empty((), device=device).expand(batch, n, n))
-        table.add_row(shape(batch, n), plan.method.name, plan.gradient.name, plan.backend, plan.reason)
-    return table
+        yield shape(batch, n), plan.method.name, plan.gradient.name, plan.backend, plan.reason

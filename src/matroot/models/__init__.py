@@ -1,6 +1,11 @@
 """The paper's networks."""
 
+# ruff: noqa: E402, since what is missing is said first
 from importlib.util import find_spec as _find_spec
+
+from .._extras import require as _require
+
+_require("training", "torchvision", "safetensors")
 
 from . import _torchvision as _torchvision  # before all that imports torchvision
 from ._presets import preset_names as preset_names

@@ -1,5 +1,10 @@
 """Pictures in the style of other pictures."""
 
+# ruff: noqa: E402, since what is missing is said first
+from .._extras import require as _require
+
+_require("style", "safetensors")
+
 from .network import StyleNetwork as StyleNetwork
 from .statistics import StyleStatistics as StyleStatistics
 from .statistics import blend as blend

@@ -52,6 +52,44 @@ def test_clearly_indefinite_at_any_size(n, dtype, kind):
     assert torch.isnan(matroot.sqrtm(with_eigenvalues(values).to(dtype))).all()
 
 
+NEGATIVE = {
+    "eigen": {"method": "eigen"},
+    "compiled": {"method": "minimax"},
+    "torch": {"method": "minimax", "backend": "torch"},
+    "tolerance": {"method": matroot.Minimax(tolerance=1e-6)},
+    "exact gradient": {"method": "minimax", "gradient": "exact"},
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
+@pytest.mark.parametrize("n", [2, 8, 50])
+@pytest.mark.parametrize("name", NEGATIVE)
+def test_eigenvalues_negative_by_rounding_count_as_zero(name, n, dtype):
+    """Down to -4 n eps lambda_max, and from there to where they are refused, since bounds of lambda_max are larger, up to
+    five times here. With one just above that line the root of the shifted matrix is all there is, sqrt(sigma) at zero."""
+    units = torch.linspace(-40, 0, 101).double()
+    tolerance = n * torch.finfo(dtype).eps
+    values = torch.ones(len(units), n, dtype=torch.float64)
+    values[::2, n // 2 :] = 0  # rank-deficient, or the identity but for one
+    values[:, -1] = units * tolerance
+    Q = torch.linalg.qr(torch.randn(n, n, generator=torch.Generator().manual_seed(n), dtype=torch.float64)).Q
+    A = ((Q * values[:, None]) @ Q.mT).to(dtype).requires_grad_()
+    S, R = matroot.roots(A, **NEGATIVE[name])
+    refused = torch.isnan(S).any(-1).any(-1)
+    assert refused[units < -20].all()
+    assert not refused[units > -3.5].any()
+    exact = (Q * values.clamp_min(0).sqrt()[:, None]) @ Q.mT
+    off = torch.linalg.matrix_norm((S - exact)[~refused], 2)
+    assert (off < 1.5 * (20 * tolerance) ** 0.5).all()
+    assert torch.isfinite(R[~refused]).all()
+    (gradient,) = torch.autograd.grad(S[~refused].real.sum() + R[~refused].real.sum(), A)
+    assert torch.isfinite(gradient[~refused]).all()
+    for matrix, bad in zip(A.detach(), refused, strict=True):
+        if bad:
+            with pytest.raises(ValueError, match="A is indefinite"):
+                matroot.sqrtm(matrix, check=True, **NEGATIVE[name])
+
+
 @pytest.mark.parametrize("method", [matroot.Pade(20), matroot.NewtonSchulz(15), matroot.Taylor(40)], ids=str)
 def test_rounding_to_half_is_not_amplified(method):
     """A rank-one matrix rounded to bfloat16 has a negative eigenvalue that methods must not extrapolate to."""

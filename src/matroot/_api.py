@@ -7,7 +7,7 @@ from torch import Tensor
 from ._autograd.fused import fused_roots
 from ._autograd.roots import roots_by_torch_ops
 from ._dispatch import prepare
-from ._inputs import require_definite, require_ridge
+from ._inputs import require_definite, require_ridge, require_roots
 from ._sharding import is_sharded, local_matrices, sharded_like
 from .gradients import Gradient
 from .methods import Method
@@ -167,7 +167,10 @@ def _evaluate(
     if check:
         require_definite(A, ridge)
     if fused is not None:
-        return fused_roots(A, ridge, fused)
+        found = fused_roots(A, ridge, fused)
+        if check:
+            require_roots(found[0])
+        return found
     if A.shape[-1] == 0:
         return tuple(A.clone() for _ in is_inverse(output))
     return roots_by_torch_ops(A, ridge, plan.method, plan.gradient, output)

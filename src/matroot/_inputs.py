@@ -138,9 +138,8 @@ _SHOWN = 5
 def require_definite(A: Tensor, ridge: float) -> None:
     """Raise ValueError naming the matrices that are not finite, not Hermitian or indefinite: ``check=True``.
 
-    The only code that may synchronise with a device.
-    "Not Hermitian" means by more than 4 n eps of the largest entry, in the caller's dtype; "indefinite" that ``sqrtm``
-    would return NaN for the regularised matrix.
+    Synchronises with a device. "Not Hermitian" means by more than 4 n eps of the largest entry, in the caller's dtype;
+    "indefinite" that ordinary operations give NaN for the regularised matrix.
     """
     if A.numel() == 0:
         return
@@ -150,6 +149,12 @@ def require_definite(A: Tensor, ridge: float) -> None:
     asymmetry = (A / 2 - torch_ops.adjoint(A) / 2).abs().amax((-2, -1))
     _refuse("not symmetric (Hermitian)", asymmetry > 2 * A.shape[-1] * torch.finfo(A.dtype).eps * size)
     _refuse("indefinite", torch.isnan(clean(A, ridge).nan_mask)[..., 0, 0])
+
+
+def require_roots(root: Tensor) -> None:
+    """Raise ValueError naming the matrices without a root, after a fused backend whose bound of the largest eigenvalue is
+    closer than that of ``require_definite``."""
+    _refuse("indefinite", torch.isnan(root.detach()).any(-1).any(-1))
 
 
 def _refuse(what: str, bad: Tensor) -> None:

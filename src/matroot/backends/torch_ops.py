@@ -122,14 +122,19 @@ def inverse_norm(factor: Tensor) -> Tensor:
     Three inverse iterations from a vector of ones with irregular signs. Meaningless where the
     factorisation failed.
     """
-    n = factor.shape[-1]
-    signs = torch.cos(torch.arange(n, device=factor.device, dtype=real_dtype(factor)).square()).sign()
-    v = signs[:, None].expand(*factor.shape[:-1], 1).to(factor.dtype)
+    v = irregular_signs(factor)
     growth = torch.linalg.vector_norm(v, dim=-2)
     for _ in range(3):
         v = torch.cholesky_solve(v / growth[..., None], factor)
         growth = torch.linalg.vector_norm(v, dim=-2)
     return growth[..., 0]
+
+
+def irregular_signs(like: Tensor) -> Tensor:
+    """A vector (*, n, 1) of ones of either sign for each matrix (*, n, n)."""
+    n = like.shape[-1]
+    signs = torch.cos(torch.arange(n, device=like.device, dtype=real_dtype(like)).square()).sign()
+    return signs[:, None].expand(*like.shape[:-1], 1).to(like.dtype)
 
 
 def _dtype_for_derivatives(matrix: Tensor) -> torch.dtype:

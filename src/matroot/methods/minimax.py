@@ -42,8 +42,9 @@ class Minimax(Method):
     The longest schedules allow for condition 3e7 in float32 and 4e15 in float64. Matrices beyond that, singular
     ones, and those with eigenvalues negative by rounding, are shifted by sigma = 4 eps of a bound of lambda_max, or
     4 n eps if that does not make them positive. From the roots S and R of the shifted matrix the root is S - sigma R,
-    lambda/sqrt(lambda + sigma) for an eigenvalue lambda: zero for zero, and never off by more than 0.3 sqrt(sigma). The
-    inverse root is R, 1/sqrt(sigma) at zero.
+    lambda/sqrt(lambda + sigma) for an eigenvalue lambda: zero for zero, and never off by more than 0.3 sqrt(sigma) where
+    none is negative. With one near -sigma the root is S alone, off by sqrt(sigma) at zero. The inverse root is R,
+    1/sqrt(sigma) at zero.
 
     Args:
         tolerance: relative error allowed to the iteration; None: rounding of the dtype.
@@ -99,7 +100,8 @@ class Minimax(Method):
         del X, square
         Y, Z = _iterate(start, steps, output != "invsqrt", output != "sqrt" or shift is not None)
         if shift is not None and output != "invsqrt":
-            Y = torch.addcmul(Y, shift, Z, value=-1)
+            # An eigenvalue that the shift has hardly made positive would become large.
+            Y = torch.addcmul(Y, torch.where(shift * _square_norm(Z.detach()) < 1.5, shift, 0.0), Z, value=-1)
         scales = select(output, torch.sqrt(theta), torch.rsqrt(theta))
         return tuple(scale * root for scale, root in zip(scales, select(output, Y, Z), strict=True))
 
@@ -189,15 +191,25 @@ def _scale(A: Tensor, square: Tensor) -> Tensor:
 def _estimate_condition(X: Tensor, most: float) -> tuple[Tensor, Tensor]:
     """The condition numbers (*,) of matrices with largest eigenvalue one, and what to add to their diagonals.
 
-    Those that are singular or have a condition number above ``most`` are shifted by rounding.
+    Those that are singular or have a condition number above ``most`` are shifted by rounding: by as much as a matrix
+    may need that is not refused as indefinite, whose bound of the largest eigenvalue is not the one that X has one by.
     """
     n, eps = X.shape[-1], torch.finfo(X.dtype).eps
     factor, info = torch.linalg.cholesky_ex(X)
     condition = 2 * torch_ops.inverse_norm(factor)  # twice an estimate that may be low
     regular = (info == 0) & (condition <= 2 * most)
     _, info = torch.linalg.cholesky_ex(X + 4 * eps * torch_ops.identity(X))
-    shift = torch.where(regular, 0.0, torch.where(info == 0, 4 * eps, 4 * n * eps))
+    largest = torch_ops.rounding_tolerance(n, X.dtype) * torch_ops.largest_eigenvalue_bound(X)[..., 0, 0] + 4 * eps
+    shift = torch.where(regular, 0.0, torch.where(info == 0, 4 * eps, largest))
     return torch.where(regular, condition, torch.inf), shift.to(torch_ops.real_dtype(X))[..., None, None]
+
+
+def _square_norm(Z: Tensor) -> Tensor:
+    """The largest eigenvalue of Z^2, (*, 1, 1), for a Hermitian Z: an estimate from below."""
+    v = torch_ops.irregular_signs(Z)
+    for _ in range(8):
+        v = Z @ (v / torch.linalg.vector_norm(v, dim=-2, keepdim=True))
+    return torch.linalg.vector_norm(v, dim=-2, keepdim=True) ** 2
 
 
 def _steps_by_matrix(condition: Tensor, tolerance: float | None) -> list[tuple[Tensor, ...]]:

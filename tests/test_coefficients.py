@@ -96,7 +96,8 @@ def test_denominator_minimum():
             assert min(values) == values[-1] == least
 
 
-@pytest.mark.parametrize("degree", [0, -1, 1.5, True])
-def test_bad_degree(degree):
-    with pytest.raises(ValueError, match="degree must be a positive integer"):
-        taylor(degree)
+@pytest.mark.parametrize("function", [taylor, pade, pade_in_x, pade_poles])
+@pytest.mark.parametrize("degree", [0, -1, 1.5, 2.0, "a"])
+def test_bad_degree(function, degree):
+    with pytest.raises(ValueError, match=f"degree must be a positive integer, got {degree!r}"):
+        function(degree)

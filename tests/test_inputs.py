@@ -38,13 +38,24 @@ def test_wrong_shape(shape):
         matroot.sqrtm(torch.ones(shape))
 
 
-@pytest.mark.parametrize("ridge", [-1e-9, math.inf, math.nan])
+@pytest.mark.parametrize("ridge", [-1e-9, math.inf, math.nan, 1e31, 10**400])
 def test_wrong_ridge(ridge):
-    with pytest.raises(ValueError, match="ridge must be a finite number >= 0"):
+    with pytest.raises(ValueError, match="ridge must be from 0 to 1e30"):
         matroot.sqrtm(torch.eye(2), ridge=ridge)
 
 
+@pytest.mark.parametrize("backend", ["cuda", ["torch"], None])
+def test_unknown_backend(backend):
+    with pytest.raises(ValueError, match="unknown backend .*; valid names are auto, "):
+        matroot.sqrtm(torch.eye(2), backend=backend)
+
+
 # --- shapes and layouts --------------------------------------------------------------------------
+
+
+@every_case
+def test_no_matrices_without_values(pair, name):
+    assert evaluate(pair, name, torch.empty(2, 0, 3, 3, device="meta")).shape == (2, 0, 3, 3)
 
 
 @every_case

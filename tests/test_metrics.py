@@ -222,6 +222,13 @@ def test_samples_or_features_whichever_are_fewer(n, d):
     assert recorded.size == n * d
 
 
+def test_no_features():
+    """Nothing differs in nothing."""
+    mean, cov = torch.zeros(3, 0), torch.zeros(3, 0, 0)
+    assert torch.equal(frechet_distance(mean, cov, mean, cov), torch.zeros(3))
+    assert frechet_distance_of_samples(torch.zeros(4, 0), torch.zeros(5, 0)) == 0
+
+
 def test_one_sample():
     """A point has no covariance."""
     x1, x2 = torch.ones(1, 3), torch.zeros(1, 3)

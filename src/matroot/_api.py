@@ -59,7 +59,7 @@ def sqrtm(
     Raises:
         TypeError: if ``A`` is not a strided tensor of a floating-point or complex dtype, or ``ridge`` is not a number.
         ValueError: if ``A`` is not square; if ``method``, ``gradient`` or ``backend`` is unknown or does not go with
-            the others; if ``ridge`` is negative or not finite; with ``check``, naming the bad matrices.
+            the others; if ``ridge`` is not from 0 to 1e30; with ``check``, naming the bad matrices.
 
     Example:
         >>> A = torch.tensor([[2.0, 1.0], [1.0, 2.0]], requires_grad=True)

@@ -167,7 +167,7 @@ _WIDE = (torch.float64, torch.complex128)
 
 
 def _plan(context: CallContext, method: str | Method, gradient: str | Gradient | None, backend: str) -> Plan:
-    if backend != "auto" and backend not in BACKENDS:
+    if not isinstance(backend, str) or (backend != "auto" and backend not in BACKENDS):
         raise ValueError(f"unknown backend {backend!r}; valid names are {', '.join(('auto', *BACKENDS))}")
     if method == "auto":
         chosen, own, reason = _auto(context, backend)

@@ -77,6 +77,7 @@ def pade(degree: int) -> tuple[Polynomial, Polynomial]:
         >>> numerator
         (Fraction(1, 1), Fraction(-3, 4))
     """
+    _require_degree(degree)
     series = taylor(2 * degree)
     system = [[series[degree + i - j] for j in range(1, degree + 1)] for i in range(1, degree + 1)]
     denominator = (Fraction(1), *_solve(system, [-c for c in series[degree + 1 :]]))
@@ -107,6 +108,7 @@ def pade_in_x(degree: int) -> tuple[Polynomial, Polynomial]:
         >>> numerator
         (Fraction(1, 4), Fraction(3, 4))
     """
+    _require_degree(degree)
     numerator, denominator = pade(degree)
     return _reflect(numerator), _reflect(denominator)
 
@@ -131,6 +133,7 @@ def pade_poles(degree: int) -> PadePoles:
         >>> matroot.coefficients.pade_poles(1).denominator_minimum
         Fraction(3, 4)
     """
+    _require_degree(degree)
     numerator, denominator = pade_in_x(degree)
     if min(*numerator, *denominator) <= 0:
         raise ArithmeticError(f"the [{degree}, {degree}] approximant is not positive on [0, 1]")

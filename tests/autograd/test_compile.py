@@ -68,6 +68,15 @@ def test_compile_dynamic():
         close(gradient_of(compiled, X, w), gradient_of(root, X, w))
 
 
+@pytest.mark.parametrize("root", ["minimax, preconditioned", "polynomial, unrolled"])
+def test_compile_of_no_matrices(root):
+    """Also after a call with some."""
+    for batches in ((A[:0],), (A, A[:0])):
+        compiled = compile(ROOTS[root])
+        for X in batches:
+            close(compiled(X), ROOTS[root](X))
+
+
 # Each way in which roots are expanded there: both with a spectrum, the inverse alone, a solver that is not linear in
 # its right-hand side and gives way to the exact one, couplings of eigenvectors, and no rule at all.
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """Threads on the CPU are torch's, and are left as they are."""
 
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -45,3 +48,23 @@ def test_compiled_code_ends_none(batch, set_threads):
         torch.autograd.grad(matroot.sqrtm(A, backend="compiled").sum(), A)
         large.add_(1)
     assert before <= set(TASKS.iterdir())
+
+
+FORK = """
+import os, signal, torch, matroot
+torch.set_num_threads(2)
+A = torch.eye(8).expand(64, 8, 8).contiguous()
+expected = matroot.sqrtm(A, backend="compiled")
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    os._exit(not torch.equal(matroot.sqrtm(A, backend="compiled"), expected))
+print(os.waitpid(child, 0)[1])
+"""
+
+
+@needs_compiled_code
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_does_not_wait_for_threads_of_its_parent():
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr

@@ -5,6 +5,7 @@ no OpenMP of its own, but finds the one that torch brought. Results of a matrix 
 alignment and strides, with any number of threads.
 """
 
+import os
 from ctypes import CDLL, c_double, c_int, c_long, c_void_p
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,8 @@ from .._base import CallContext, Cotangents, Evaluation, FusedBackend, Tensors, 
 LIBRARY = Path(__file__).with_name("_roots.so")
 LARGEST = 512
 """Products are not made for matrices that do not fit the second-level cache."""
+_forked = False
+"""Whether this process is a fork of another: OpenMP's threads stayed there, and a region would wait for them."""
 _REAL = {torch.float32: "float", torch.float64: "double"}
 
 
@@ -120,9 +123,18 @@ _max_shift = cache(torch_ops.rounding_tolerance)
 
 
 def _workspace(A: Tensor) -> tuple[Tensor, int]:
-    """Memory for as many threads as there is work for, and the number of torch's."""
-    threads = torch.get_num_threads()
+    """Memory for as many threads as there is work for, and their number: torch's, one in a fork."""
+    threads = 1 if _forked else torch.get_num_threads()
     return A.new_empty(min(threads, A.shape[0]) * _library().matroot_workspace(A.shape[-1], A.itemsize)), threads
+
+
+def _note_fork() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 def _output(A: Tensor, asked: bool) -> Tensor | None:

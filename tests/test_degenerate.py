@@ -65,8 +65,8 @@ NEGATIVE = {
 @pytest.mark.parametrize("n", [2, 8, 50])
 @pytest.mark.parametrize("name", NEGATIVE)
 def test_eigenvalues_negative_by_rounding_count_as_zero(name, n, dtype):
-    """Down to -4 n eps lambda_max, and from there to where they are refused, since bounds of lambda_max are larger, up to
-    five times here. With one just above that line the root of the shifted matrix is all there is, sqrt(sigma) at zero."""
+    """Down to -4 n eps lambda_max, and on to where they are refused: bounds of lambda_max are larger, up to five times
+    here. With one just above that line the root of the shifted matrix is all there is, sqrt(sigma) at zero."""
     units = torch.linspace(-40, 0, 101).double()
     tolerance = n * torch.finfo(dtype).eps
     values = torch.ones(len(units), n, dtype=torch.float64)

@@ -46,7 +46,7 @@ def test_wrong_ridge(ridge):
 
 @pytest.mark.parametrize("backend", ["cuda", ["torch"], None])
 def test_unknown_backend(backend):
-    with pytest.raises(ValueError, match="unknown backend .*; valid names are auto, "):
+    with pytest.raises(ValueError, match=r"unknown backend .*; valid names are auto, "):
         matroot.sqrtm(torch.eye(2), backend=backend)
 
 

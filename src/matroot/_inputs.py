@@ -151,8 +151,10 @@ def require_definite(A: Tensor, ridge: float) -> None:
 
 
 def require_roots(root: Tensor) -> None:
-    """Raise ValueError naming the matrices without a root, after a fused backend whose bound of the largest eigenvalue is
-    closer than that of ``require_definite``."""
+    """Raise ValueError naming the matrices without a root, after a fused backend.
+
+    Its bound of the largest eigenvalue is closer than that of ``require_definite``.
+    """
     _refuse("indefinite", torch.isnan(root.detach()).any(-1).any(-1))
 
 

@@ -25,8 +25,8 @@ def frechet_distance(mu1: Tensor, cov1: Tensor, mu2: Tensor, cov2: Tensor) -> Te
     Computed in float64, since the terms all but cancel: from Cholesky factors where all covariances are far from
     singular, else from roots by decompositions. On CUDA both synchronise with the host. Covariances may be singular,
     and eigenvalues negative by the rounding of their dtype count as zero; a clearly negative one, NaN or Inf makes that
-    distance NaN. The gradient is finite everywhere, and zero where both distributions are the same regular one. Where its
-    slope is infinite, at a singular covariance, it is merely large, and at a zero covariance it is that of the trace.
+    distance NaN. The gradient is finite everywhere, and zero where both distributions are the same regular one. Where
+    the slope is infinite, at a singular covariance, it is merely large, and at a zero covariance that of the trace.
 
     Like ``scipy.linalg.sqrtm(cov1 @ cov2)`` in the usual formula, which is complex or NaN for singular covariances.
 

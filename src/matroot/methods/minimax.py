@@ -42,7 +42,7 @@ class Minimax(Method):
     The longest schedules allow for condition 3e7 in float32 and 4e15 in float64. Matrices beyond that, singular
     ones, and those with eigenvalues negative by rounding, are shifted by sigma = 4 eps of a bound of lambda_max, or
     4 n eps if that does not make them positive. From the roots S and R of the shifted matrix the root is S - sigma R,
-    lambda/sqrt(lambda + sigma) for an eigenvalue lambda: zero for zero, and never off by more than 0.3 sqrt(sigma) where
+    lambda/sqrt(lambda + sigma) for an eigenvalue lambda: zero for zero, and never off by more than 0.3 sqrt(sigma) if
     none is negative. With one near -sigma the root is S alone, off by sqrt(sigma) at zero. The inverse root is R,
     1/sqrt(sigma) at zero.
 

@@ -19,8 +19,7 @@ _MODULE_OF = {
 """Public name -> the module it comes from; empty for submodules."""
 _WITH_EXTRAS = ("models", "style")
 """Submodules that need more than torch: not for those who ask for everything."""
-_BY_ITSELF = [name for name in _MODULE_OF if name not in _WITH_EXTRAS]
-__all__ = [*_BY_ITSELF, "__version__"]
+__all__ = [*(name for name in _MODULE_OF if name not in _WITH_EXTRAS), "__version__"]
 
 
 def __getattr__(name: str) -> object:

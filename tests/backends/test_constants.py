@@ -116,7 +116,7 @@ def test_a_compiled_graph_holds_the_constant():
 def test_refinement_makes_ready_for_graphs():
     """A graph of float64 takes ordinary operations, which the calls before it do not."""
     prepare_for_graphs.cache_clear()
-    prepare_for_graphs(torch.device("meta"))
+    prepare_for_graphs(torch.device("meta"), 0, False)
     A = wishart(3, 5).to("meta")
     with FromHost() as mode:
         matroot.roots(A, "minimax", backend="torch")

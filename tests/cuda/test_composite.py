@@ -1,5 +1,9 @@
 """Float64 and complex matrices on a GPU: by kernels and refinement, and in CUDA graphs by ordinary operations."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -50,3 +54,32 @@ def test_captured(dtype):
     A = with_eigenvalues(spectrum("log", 20, 1e3), 3, dtype).cuda()[None]
     expected = matroot.roots(A, backend="torch")
     assert_graph_repeats(lambda: matroot.roots(A), expected)
+
+
+FIRST_IN_PROCESS = """
+import torch, matroot
+from tests.cuda.graphs import capture
+from tests.matrices import random_like, wishart
+
+A = wishart({count}, 20).cuda().requires_grad_()
+G = random_like(A).cuda()
+
+def step(**options):
+    root = matroot.{function}(A, **options)
+    return root, *torch.autograd.grad(root, A, G)
+
+graph, captured = capture(step)
+graph.replay()
+for found, expected in zip(captured, step(backend="torch"), strict=True):
+    torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-11)
+"""
+
+
+@pytest.mark.parametrize("function", ["sqrtm", "invsqrtm"])
+@pytest.mark.parametrize("count", [1, 16])
+def test_captured_first_of_all(function, count):
+    """One call before it is enough to capture forward and backward pass, also in a process that has done nothing else:
+    libraries have their handles then, which cannot be made in a graph."""
+    code = FIRST_IN_PROCESS.format(function=function, count=count)
+    ended = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[-2000:]

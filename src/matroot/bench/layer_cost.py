@@ -25,20 +25,24 @@ from .text import table
 
 Result = dict[str, Any]
 
+COMPILED = "reduce-overhead"
+"""A mode of ``torch.compile``, in which the forward and the backward pass are CUDA graphs."""
 
-def residual_network(batch: int, decorrelated: bool, device: str) -> Work:
-    """A training step of ResNet-18 for small images: forward, backward, SGD."""
+
+def residual_network(batch: int, decorrelated: bool, device: str, mode: str | None = None) -> Work:
+    """A training step of ResNet-18 for small images: forward, backward, SGD; ``mode`` is one of ``torch.compile``."""
     from ..models import resnet18_dbn
 
     model = resnet18_dbn(preset="default" if decorrelated else "baseline")
     model = model.to(device).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, weight_decay=5e-4)
+    network = model if mode is None else torch.compile(model, mode=mode)
     images, labels = _data(batch, 32, device)
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(device, torch.bfloat16):
-            loss = nn.functional.cross_entropy(model(images), labels)
+            loss = nn.functional.cross_entropy(network(images), labels)
         loss.backward()
         optimizer.step()
 
@@ -76,7 +80,7 @@ def _forward_backward(model: nn.Module, x: Tensor, loss: Callable[[Tensor], Tens
 
 
 def measure(device: str, quick: bool) -> list[Result]:
-    """Both comparisons: single calls, calls in a row, and calls in a CUDA graph."""
+    """All comparisons: single calls, calls in a row, and calls in a CUDA graph."""
     small, large = (4, 2) if quick else (128, 256)
     comparisons: dict[str, dict[str, Work]] = {
         f"ResNet-18 step, batch {small}": {
@@ -89,6 +93,11 @@ def measure(device: str, quick: bool) -> list[Result]:
             "CovariancePool, 14 x 14": covariance_pooling(large, 14, device),
         },
     }
+    if device == "cuda" and not quick:
+        comparisons[f"ResNet-18 step, batch {small}, {COMPILED}"] = {
+            "BatchNorm": residual_network(small, False, device, COMPILED),
+            "one DecorrelatedBatchNorm": residual_network(small, True, device, COMPILED),
+        }
     return [compare(title, entries, device, 1 if quick else 6) for title, entries in comparisons.items()]
 
 
@@ -96,7 +105,7 @@ def compare(title: str, entries: Mapping[str, Work], device: str, rounds: int) -
     """Times of some steps, and why some have none."""
     timings = time_interleaved(entries, rounds, device, time_budget=10.0, min_turns=1, back_to_back=True)
     result: Result = {"case": title, "milliseconds": milliseconds_of_both(timings), "failures": timings.failures}
-    if device == "cuda":
+    if device == "cuda" and COMPILED not in title:  # which is in graphs of its own
         result["graph_milliseconds"] = {}
         for name, step in entries.items():
             try:

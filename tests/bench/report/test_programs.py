@@ -27,6 +27,18 @@ COMPARED = [
 FASTER = "takes between 8 (4 matrices 16 x 16) and 16 (4 matrices 32 x 32) times as long as the root of matroot"
 EXAMPLES = {
     **{suite: program(f"gpu --suites {suite}", COMPARED) for suite in ("hard", "large", "float64", "singular")},
+    "overhead": program(
+        "gpu --suites overhead",
+        [
+            {"case": "1 x 64", "batch": 1, "n": 64, "notes": {}}
+            | {
+                "milliseconds": {
+                    "matroot": BOTH,
+                    "empty Function": {"single": times_of(1), "back_to_back": times_of(0.5)},
+                }
+            }
+        ],
+    ),
     "first-use": program(
         "gpu --suites first-use",
         [{"case": "1 x 64", "seconds": {"empty": {"first": 4.0}, "filled": {"first": 0.5}}, "notes": {}}],
@@ -83,6 +95,7 @@ EXAMPLES = {
 }
 FOUND = {
     **dict.fromkeys(("hard", "large", "float64", "singular"), FASTER),
+    "overhead": "Calls in a row of 1 x 64 take 1500 µs each, those of an empty Function 500 µs.",
     "first-use": "The first call of a process takes up to 4 s (1 x 64), 0.5 s with kernels on disk.",
     "steps": "The largest growth of a time from one n to the next is 2-fold (4 x 64, from n = 64 to 65).",
     "gpu": "(JAX), which has no root or gradient in it, takes between 4 (4 matrices 16 x 16)",

@@ -7,6 +7,7 @@ from ..formatting import MISSING, scientific, three_digits
 from ..text import table
 from .baselines import LIBRARIES
 from .compared import OURS, OURS_FORWARD, PEER, PEER_FORWARD
+from .overhead import NOTHING
 from .singular import OURS_ON_CPU
 
 Result = dict[str, Any]
@@ -99,6 +100,17 @@ def show_steps(results: Sequence[Result]) -> None:
     print(table(("case", "n - 1", "n", "n + 1", "n + 2", "ratio", "met"), rows))
     worst = max((r["largest_ratio"] for r in results if r["largest_ratio"] is not None), default=None)
     print(f"largest ratio of all: {three_digits(worst)}")
+    _show_notes(results)
+
+
+def show_overhead(results: Sequence[Result]) -> None:
+    """Milliseconds of a call, and of an autograd Function that does nothing."""
+    print("ms of a forward and backward pass, in a row")
+    rows = []
+    for r in results:
+        time, goal = _time(r, OURS), r["goal_milliseconds"]
+        rows.append([r["case"], *map(three_digits, (time, _time(r, NOTHING), goal)), _met(time, goal)])
+    print(table(("case", "matroot", NOTHING, "goal", "met"), rows))
     _show_notes(results)
 
 

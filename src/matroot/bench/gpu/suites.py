@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from . import first_use, frechet, singular, steps, suite_tables
+from . import first_use, frechet, overhead, singular, steps, suite_tables
 from .compared import measure_problems
 from .problems import HARD, LARGE, WIDE
 
@@ -32,5 +32,6 @@ SUITES = {
     "float64": Suite("float64 and complex, and a metric", _wide, suite_tables.show_compared),
     "first-use": Suite("the first call of a process, in seconds", first_use.measure, suite_tables.show_first_use),
     "singular": Suite("roots of singular matrices", singular.measure, suite_tables.show_singular),
+    "overhead": Suite("a call beside its kernels", overhead.measure, suite_tables.show_overhead),
     "steps": Suite("when n grows by one", steps.measure, suite_tables.show_steps),
 }

@@ -65,6 +65,11 @@ PROGRAM_SECTIONS = {
     "large": _compared("Large matrices on the GPU", "One matrix, or a few."),
     "float64": _compared("float64 and complex on the GPU", "Wide types, and the Fréchet distance of two samples."),
     "singular": _compared("Singular matrices on the GPU", "Half of the eigenvalues are zeros."),
+    "overhead": Section(
+        "A call beside its kernels",
+        "One small matrix, root and gradient, called eagerly; and an autograd Function that does nothing.",
+        figures=(Figure("Time of a call", MS, NO_AXIS, in_rows(_title, _value("in a row")), _title),),
+    ),
     "first-use": Section(
         "The first call of a process",
         "Seconds until the first result, with kernels to compile and with kernels on disk.",

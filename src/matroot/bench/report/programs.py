@@ -140,7 +140,10 @@ def _layers(result: Result) -> Iterator[Case]:
 PROGRAMS: dict[str, tuple[str, str, Callable[[Result], Iterator[Case]]]] = {
     **{
         f"python -m matroot.bench.gpu --suites {suite}": ("cuda", dtype, _compared(suite))
-        for suite, dtype in (("hard", "float32"), ("large", "float32"), ("singular", "float32"), ("float64", "float64"))
+        for suite, dtype in (
+            *((suite, "float32") for suite in ("hard", "large", "singular", "overhead")),
+            ("float64", "float64"),
+        )
     },
     "python -m matroot.bench.gpu --suites first-use": ("cuda", "float32", _first_use),
     "python -m matroot.bench.gpu --suites steps": ("cuda", "float32", _steps),

@@ -24,6 +24,7 @@ FINDINGS: dict[str, Callable[[Results], list[Finding]]] = {
     "large": partial(gpu_suites.compared, suite="large"),
     "float64": partial(gpu_suites.compared, suite="float64"),
     "singular": partial(gpu_suites.compared, suite="singular"),
+    "overhead": gpu_suites.overhead,
     "first-use": gpu_suites.first_use,
     "steps": gpu_suites.steps,
     "default": programs.default,

@@ -38,6 +38,19 @@ def _largest_errors(results: Results, suite: str) -> list[Finding]:
     return [Finding(f"Largest error of a root: {listing(texts)}.", tuple(worst))]
 
 
+def overhead(results: Results) -> list[Finding]:
+    """What a call takes beside an autograd Function that does nothing."""
+    found = []
+    cases = [case for case in results.suite("overhead") if case.values.get("in a row") is not None]
+    for own in (case for case in cases if case.contestant == "matroot"):
+        nothing = find(cases, "empty Function", **problem(own))
+        if nothing:
+            times = [1e3 * case.values["in a row"] for case in (own, nothing)]
+            text = f"Calls in a row of {own.parameters['case']} take {number(times[0])} µs each"
+            found.append(Finding(f"{text}, those of an empty Function {number(times[1])} µs.", (own, nothing)))
+    return found
+
+
 def first_use(results: Results) -> list[Finding]:
     """The longest first call, and the same with compiled kernels."""
     cases = [case for case in results.suite("first-use") if case.values.get("seconds") is not None]

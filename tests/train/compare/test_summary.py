@@ -73,6 +73,12 @@ def test_what_is_not_the_variants_is_named_beside_the_figures():
     assert "These runs follow the variant of-another-version with 3 epochs." in notes(unknown, summarise(unknown))
 
 
+def test_a_share_that_noise_makes_negative_is_0():
+    timing = Timing("cpu", {"ns": StepTime(1.0, 1.0, 1.0, "eager", -0.009)})
+    (row,) = summarise(comparison(runs=(), timing=timing)).rows
+    assert cells(row)[-1] == "0.0"
+
+
 def test_presets_that_were_only_timed_have_no_runs():
     (row,) = summarise(comparison(runs=(), timing=Timing("cpu", {"ns": StepTime(1.0, 1.0, 1.0, "eager")}))).rows
     assert cells(row)[:4] == ("ns", "-", "-", "-")

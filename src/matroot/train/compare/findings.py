@@ -71,9 +71,9 @@ def _fastest(summary: Summary) -> str:
 
 def _share(*rows: Row | None) -> str:
     shares = [
-        f"{100 * row.step.root_share:.1f} % with {row.preset}"
+        f"{row.step.root_percent} % with {row.preset}"
         for row in rows
-        if row is not None and row.step is not None and row.step.root_share is not None
+        if row is not None and row.step is not None and row.step.root_percent is not None
     ]
     return f"Of a step, root and gradient take {' and '.join(shares)}." if shares else ""
 

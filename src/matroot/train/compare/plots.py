@@ -110,7 +110,7 @@ def bars(ident: str, summary: Summary) -> str:
             axes.barh(k, total * (1 - share), height=0.62, color=PAGE.rule)
             axes.barh(k, total * share, left=total * (1 - share), height=0.62, color=PAGE.colour(style(row.preset)))
             axes.plot((row.step.low, row.step.high), (k, k), color=PAGE.ink, linewidth=1)
-            root = "" if row.step.root_share is None else f", {100 * row.step.root_share:.1f} % root"
+            root = "" if row.step.root_percent is None else f", {row.step.root_percent} % root"
             text = f"{milliseconds(total)}{root}"
             axes.annotate(text, (max(total, row.step.high), k), (4, 0), textcoords="offset points", va="center")
             texts.append(f"{row.preset}: {text}")

@@ -43,6 +43,11 @@ class StepTime:
     root_share: float | None = None
     """The part of a step that is spent in the root and its gradient; None where that has no meaning."""
 
+    @property
+    def root_percent(self) -> str | None:
+        """The share in percent, as text; 0 where noise has made it negative."""
+        return None if self.root_share is None else f"{max(0.0, 100 * self.root_share):.1f}"
+
 
 @dataclass(frozen=True)
 class Timing:

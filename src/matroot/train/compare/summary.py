@@ -115,7 +115,7 @@ def cells(row: Row) -> tuple[str, ...]:
     paper = MISSING
     if row.paper is not None:
         paper = f"{row.paper.value:.2f}" + (f" \u00b1 {row.paper.std:.2f}" if row.paper.std is not None else "")
-    share = row.step.root_share if row.step else None
+    share = row.step.root_percent if row.step else None
     return (
         row.preset,
         MISSING if row.best is None else str(row.best),
@@ -124,7 +124,7 @@ def cells(row: Row) -> tuple[str, ...]:
         paper,
         MISSING if row.step is None else milliseconds(row.step.median),
         MISSING if row.ratio is None else f"{row.ratio:.2f}",
-        MISSING if share is None else f"{100 * share:.1f}",
+        MISSING if share is None else share,
     )
 
 

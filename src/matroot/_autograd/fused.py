@@ -37,6 +37,8 @@ class FusedCall(NamedTuple):
     """The number of roots that are then computed."""
     asked: slice
     """Where those asked for are among them."""
+    prepared: set[bool]
+    """Filled by the calls: whether derivatives may follow, of calls that the backend was prepared for."""
 
 
 def fused_call(backend: FusedBackend, method: Method, gradient: Gradient, output: Output) -> FusedCall:
@@ -44,15 +46,16 @@ def fused_call(backend: FusedBackend, method: Method, gradient: Gradient, output
     computed = "both" if isinstance(gradient, ImplicitGradient) and gradient.needs_both else output
     kinds, asked = is_inverse(computed), is_inverse(output)
     first = kinds.index(asked[0])
-    return FusedCall(backend, method, gradient, output, computed, len(kinds), slice(first, first + len(asked)))
+    return FusedCall(backend, method, gradient, output, computed, len(kinds), slice(first, first + len(asked)), set())
 
 
 def fused_roots(A: Tensor, ridge: float, call: FusedCall) -> tuple[Tensor, ...]:
     """The roots asked for of the caller's matrices, in their shape and dtype."""
     flat = A if A.ndim == 3 else A.reshape(-1, *A.shape[-2:])
     differentiable = needs_grad(A)
-    if not compiling():
+    if not compiling() and differentiable not in call.prepared:
         call.backend.prepare(flat, float(ridge), call.method, call.output, differentiable)
+        call.prepared.add(differentiable)
     if differentiable:
         outputs = _FusedRoots.apply(flat, float(ridge), call)
         roots, deferred = outputs[call.asked], outputs[-1] if len(outputs) > call.count else None
@@ -91,7 +94,7 @@ class _FusedRoots(Function):
 
     @staticmethod
     def backward(ctx, *cotangents):
-        saved, ridge, (backend, _, gradient, _, output, count, _) = ctx.saved_tensors, ctx.ridge, ctx.call
+        saved, ridge, (backend, _, gradient, _, output, count, *_) = ctx.saved_tensors, ctx.ridge, ctx.call
         cotangents = cotangents[:count]
         used = [G for G in cotangents if G is not None]
         if not used:

@@ -90,7 +90,7 @@ class FusedBackend(Backend):
     def prepare(self, A: Tensor, ridge: float, method: Method, output: Output, differentiable: bool) -> None:
         """Compile what ``roots`` of such matrices needs, and if ``differentiable`` what ``solve`` does after it.
 
-        Called before every call of ``roots``; ``output`` is what the caller asks for.
+        Called before the first call of ``roots`` for a shape; ``output`` is what the caller asks for.
         """
 
     @abstractmethod

@@ -74,6 +74,7 @@ def _data(batch: int, size: int, device: str) -> tuple[Tensor, Tensor]:
 
 def _forward_backward(model: nn.Module, x: Tensor, loss: Callable[[Tensor], Tensor]) -> None:
     model.zero_grad(set_to_none=True)
+    x.grad = None  # in a network features are no leaf, whose gradients are added up
     with torch.autocast(x.device.type, torch.bfloat16):
         value = loss(model(x))
     value.backward()

@@ -3,6 +3,7 @@
 import contextlib
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,12 +12,13 @@ import torch
 
 import matroot
 from matroot.backends.triton import minimax
-from matroot.backends.triton.launch import COMMON_OPTIONS, LaunchSequence, launch, launch_cached
+from matroot.backends.triton.launch import COMMON_OPTIONS, LaunchSequence, launch, launch_cached, launch_compiled
 from matroot.backends.triton.layout import as_compiled
 from matroot.backends.triton.on_chip import launch as on_chip
 from matroot.methods.minimax import kernel_schedules
 
 ROOT = Path(__file__).parents[3]
+needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
 
 
 def test_kernels_are_imported_only_when_needed():
@@ -69,36 +71,72 @@ class Recorder:
 
     def __getitem__(self, grid):
         def call(*arguments, **options):
-            first = options.keys() - {"stream"}
-            assert not first or options.items() >= COMMON_OPTIONS.items()
+            assert options.items() >= COMMON_OPTIONS.items()
             own = {name: value for name, value in options.items() if name not in COMMON_OPTIONS}
-            (self.first if first else self.again).append((grid, arguments, own))
+            self.first.append((grid, arguments, own))
             return self
 
         return call
 
+    function, packed_metadata = "function", "metadata"
 
+    def run(self, x, y, z, stream, function, metadata, launch_metadata, enter_hook, exit_hook, *arguments):
+        assert (function, metadata, launch_metadata, enter_hook, exit_hook) == ("function", "metadata", *3 * [None])
+        self.again.append(((x, y, z), arguments, stream))
+
+
+@needs_triton
 def test_launches_compile_once_for_a_layout():
     kernel, x = Recorder(), torch.zeros(4)
     options = {"SIZE": 8, "num_warps": 2, "LAST": True}
     for number in range(2):
         launch(kernel, (3, 1, 1), (x, number), options)
     assert kernel.first == [((3, 1, 1), (x, 0), options)]
-    assert kernel.again == [((3, 1, 1), (x, 1, 8, True), {})]
+    assert kernel.again == [((3, 1, 1), (x, 1, 8, True), None)]
     launch(kernel, (3, 1, 1), (x, 2), options, "more")
     launch(kernel, (3, 1, 1), (x.double(), 2), options)
     assert len(kernel.first) == 3
 
 
+@needs_triton
 def test_later_launches_are_told_the_stream(monkeypatch):
     kernel, x = Recorder(), SimpleNamespace(get_device=lambda: 0)
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch._C, "_cuda_getDevice", lambda: 0, raising=False)
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 7 + device, raising=False)
     for _ in range(2):
         launch_cached(kernel, (3, 1, 1), (x, 4), {"SIZE": 8, "LAST": True}, ())
-    assert kernel.again == [((3, 1, 1), (x, 4, 8, True), {"stream": 7})]
+    assert kernel.again == [((3, 1, 1), (x, 4, 8, True), 7)]
 
 
+def empty_kernel(x, n, SIZE):
+    return
+
+
+@needs_triton
+@pytest.mark.parametrize("hooked", [False, True])
+def test_a_launch_is_that_of_triton(hooked, monkeypatch):
+    """Of code that Triton compiled, which it would call itself; hooks of launches are called where there are any."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource, CompiledKernel
+
+    source = ASTSource(triton.JITFunction(empty_kernel), {"x": "*fp32", "n": "i32", "SIZE": "constexpr"}, {(2,): 8})
+    compiled = triton.compile(source, GPUTarget("cuda", 90, 32))
+    runs, hook_calls = [], []
+    monkeypatch.setattr(CompiledKernel, "_init_handles", lambda self: None)
+    compiled._run, compiled.function = lambda *arguments: runs.append(arguments), 5
+    if hooked:
+        monkeypatch.setattr(triton.knobs.runtime.launch_enter_hook, "calls", [hook_calls.append])
+    arguments = (torch.zeros(4), 4, 8)
+    launch_compiled(compiled, (3, 1, 1), 7, arguments)
+    compiled[3, 1, 1](*arguments, stream=7)
+    mine, its = runs
+    assert mine[:6] == its[:6] == (3, 1, 1, 7, 5, compiled.packed_metadata)
+    assert mine[9:] == its[9:] == arguments
+    assert [argument is None for argument in mine[6:9]] == 3 * [not hooked]
+
+
+@needs_triton
 def test_small_matrices_compile_once_for_all_layouts(monkeypatch):
     kernel, option = Recorder(), {"SIZE": 8}
     monkeypatch.setattr(on_chip, "_roots_launch", lambda *of: (kernel, None, option))
@@ -145,14 +183,15 @@ def test_layouts_are_those_of_contiguous_matrices(batch):
         assert torch.equal(found + found.mT, A + A.mT)
 
 
+@needs_triton
 def test_a_sequence_of_launches_compiles_once_for_a_layout():
     kernel, device = Recorder(), torch.device("cpu")
     for number in range(2):
         LaunchSequence({"SIZE": 8, "OTHER": 1}, device, (4,)).launch(kernel, 3, (torch.zeros(4), number), LAST=True)
     warps = {"num_warps": 4, "num_stages": 3}
     assert [call[2] for call in kernel.first] == [{"SIZE": 8, "LAST": True} | warps]
-    assert [(grid, arguments[1:], options) for grid, arguments, options in kernel.again] == [
-        ((3, 1, 1), (1, 8, True), {"stream": None})
+    assert [(grid, arguments[1:], stream) for grid, arguments, stream in kernel.again] == [
+        ((3, 1, 1), (1, 8, True), None)
     ]
     for options, key, last in (({"SIZE": 16}, 4, True), ({"SIZE": 8}, 5, True), ({"SIZE": 8}, 4, False)):
         compiled = len(kernel.first)
@@ -161,12 +200,12 @@ def test_a_sequence_of_launches_compiles_once_for_a_layout():
     assert len(kernel.again) == 1
 
 
+@needs_triton
 @pytest.mark.parametrize(
     ("n", "programs", "launches"), [(100, 0, 4), (100, 12, 8), (200, 0, 16 + 16 + 2 * 18), (200, 12, 8)]
 )
 def test_later_launches_take_what_the_first_ones_did(n, programs, launches, monkeypatch):
     """Past the dispatcher arguments are positional; nothing but a GPU would notice one that is missing or misplaced."""
-    pytest.importorskip("triton")
     from matroot.backends.triton.on_chip import gradient, roots
     from matroot.backends.triton.on_chip import launch as on_chip
     from matroot.backends.triton.robust import launch as robust_launch
@@ -191,6 +230,11 @@ def test_later_launches_take_what_the_first_ones_did(n, programs, launches, monk
                 return self
 
             return call
+
+        function = packed_metadata = None
+
+        def run(self, x, y, z, stream, function, metadata, launch_metadata, enter_hook, exit_hook, *arguments):
+            self[x, y, z](*arguments)
 
     monkeypatch.setattr(fast_launch, "programs_per_matrix", lambda *_: programs)
     for module in (gradient, roots, fast_kernels, robust_launch):

@@ -41,7 +41,7 @@ def launch_cached(
 ) -> Any:
     """The same where ``key`` determines what code is compiled for, except the device: that of the first argument."""
     device = arguments[0].get_device()
-    if device >= 0 and device != torch.cuda.current_device():
+    if device >= 0 and device != torch._C._cuda_getDevice():  # which torch.cuda initialised
         with torch.cuda.device(device):
             return launch_cached(kernel, grid, arguments, options, key)
     key = (id(kernel), device, key)  # a kernel's own hash is that of its source
@@ -51,15 +51,31 @@ def launch_cached(
             begin_to_compile(kernel, arguments, options | COMMON_OPTIONS)
         return None
     if compiled is not None:
-        # Triton would ask once more for the device, and then for its stream.
-        stream = {} if device < 0 else {"stream": torch._C._cuda_getCurrentRawStream(device)}
-        compiled[grid](*arguments, *constants, **stream)
+        stream = None if device < 0 else torch._C._cuda_getCurrentRawStream(device)
+        launch_compiled(compiled, grid, stream, (*arguments, *constants))
     else:
         hash_callees_first(kernel)
         with log_slow_compilation([kernel]):
             compiled = kernel[grid](*arguments, **options, **COMMON_OPTIONS)
         _compiled[key] = compiled, tuple(options[name] for name in kernel.arg_names[len(arguments) :])
     return compiled
+
+
+def launch_compiled(compiled: Any, grid: tuple[int, int, int], stream: int | None, arguments: tuple) -> None:
+    """``compiled[grid](*arguments, stream=stream)``; without a hook to launches nothing is prepared for one."""
+    hooks = _hooks()
+    if hooks.launch_enter_hook.calls or hooks.launch_exit_hook.calls:
+        compiled[grid](*arguments, stream=stream)
+    else:
+        run = compiled.run  # the first time it loads the function
+        run(*grid, stream, compiled.function, compiled.packed_metadata, None, None, None, *arguments)
+
+
+@cache
+def _hooks() -> Any:
+    from triton import knobs
+
+    return knobs.runtime
 
 
 class LaunchSequence:
@@ -79,7 +95,7 @@ class LaunchSequence:
         key = (id(kernel), *options.values())
         compiled, constants = self.compiled.get(key, (None, ()))
         if compiled is not None and not compiling_only():
-            compiled[programs, 1, 1](*arguments, *constants, stream=self.stream)
+            launch_compiled(compiled, (programs, 1, 1), self.stream, (*arguments, *constants))
             return
         every = self.options | options
         constants = {name: every[name] for name in kernel.arg_names[len(arguments) :]}

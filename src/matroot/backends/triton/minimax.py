@@ -80,8 +80,8 @@ def roots(A: Tensor, ridge: float, schedules: Callable[[], Schedules]) -> tuple[
 def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: float) -> Tensor:
     """X with S X + X S = GS - R GR R and the ridge's share, float32 (k, n, n); symmetric parts of the G's count."""
     n, has_S, has_R = S.shape[-1], GS is not None, GR is not None
-    S, R = (aligned(readable(T, torch.float32)) for T in (S, R))
-    GS, GR = (S if G is None else aligned(readable(G, torch.float32)) for G in (GS, GR))
+    S, R = _operand(S), _operand(R)
+    GS, GR = S if GS is None else _operand(GS), S if GR is None else _operand(GR)
     out = torch.empty_like(S)
     key = (n, has_S, has_R)
     if n > on_chip.LARGEST:
@@ -91,6 +91,10 @@ def solve(S: Tensor, R: Tensor, GS: Tensor | None, GR: Tensor | None, ridge: flo
     else:
         on_chip.solve(S, R, GS, GR, out, ridge, has_S, has_R, key)
     return out
+
+
+def _operand(T: Tensor) -> Tensor:
+    return aligned(readable(T, torch.float32))
 
 
 def batches_of_all_kernels(n: int, device: torch.device) -> tuple[int, ...]:

@@ -130,6 +130,21 @@ def test_reproducible_in_a_cuda_graph_without_synchronisation():
     assert_graph_repeats(step, expected)
 
 
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+def test_in_compiled_code(mode):
+    torch.compiler.reset()
+    layer, x, g = layer_of(), features(*SHAPE), features(*SHAPE, seed=1)
+    other = copy.deepcopy(layer)
+    compiled = torch.compile(layer, mode=mode, fullgraph=True)
+    for _ in range(3):  # the first calls warm up and capture
+        expected, X = results(other, x, g), x.clone().requires_grad_()
+        y = compiled(X)
+        assert y.stride() == x.stride()
+        gradients = torch.autograd.grad(y, (X, *layer.parameters()), g)
+        found = [tensor.detach().clone() for tensor in (y, *gradients, *layer.buffers())]
+        assert_same(found, expected, 1e-5)
+
+
 def test_few_kernels():
     """Four passes over the features, two reductions, two for the root, a dozen small ones for running statistics."""
     layer, x, g = layer_of(), features(*SHAPE).requires_grad_(), features(*SHAPE, seed=1)

@@ -9,11 +9,14 @@ import copy
 import pytest
 import torch
 import torch.distributed as dist
+from functorch.compile import make_boxed_func
 from torch import nn
+from torch._dynamo.backends.common import aot_autograd
 from torch.utils.checkpoint import checkpoint
 
 from matroot.backends.triton.whitening import launch as whitening
 from matroot.nn import DecorrelatedBatchNorm1d, DecorrelatedBatchNorm2d, _whitening_fused
+from matroot.nn import _whitening_ops as ops
 
 from ..matrices import error
 from ..nn.correlated import correlated
@@ -171,8 +174,6 @@ def test_other_derivatives_take_torch_operations():
     supported = []
     torch.func.grad(lambda x: (supported.append(is_supported(x, layer)), x.sum())[1])(x)
     assert supported == [False]
-    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
-    assert error(compiled(x).double().flatten()[None], layer(x).double().flatten()[None]) < 4 * HALF
 
 
 # --- over ranks ----------------------------------------------------------------------------------
@@ -204,3 +205,86 @@ def _train(rank, sizes, same_layout):
 
 def test_ranks_together_are_one_process(tmp_path):
     on_ranks(_every_batch, 2, tmp_path)
+
+
+# --- torch.compile -------------------------------------------------------------------------------
+
+
+def traced(layer):
+    """The layer in compiled code, and the names of this library's operators that it calls."""
+    called = set()
+
+    def look(graph, inputs):
+        targets = [str(node.target).split(".") for node in graph.graph.nodes]
+        called.update(target[1] for target in targets if target[0] == "matroot")
+        return make_boxed_func(graph.forward)
+
+    torch.compiler.reset()
+    return torch.compile(layer, backend=aot_autograd(fw_compiler=look, bw_compiler=look), fullgraph=True), called
+
+
+FORWARD = {"whitening_statistics", "minimax_roots", "whitening_transform"}
+BACKWARD = {"whitening_gradients", "smith_solve", "whitening_vjp"}
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"groups": 2, "track": "covariance"}, {"affine": False, "momentum": None}, {"method": "minimax"}]
+)
+def test_compiled_code_calls_the_kernels(options):
+    x, g = features(4, 6, 5, 7), features(4, 6, 5, 7, seed=1)
+    expected = results(layer_of(**options), x, g)
+    layer = layer_of(**options)
+    compiled, called = traced(layer)
+    X = x.clone().requires_grad_()
+    y = compiled(X)
+    assert y.stride() == x.stride()
+    found = [y, *torch.autograd.grad(y, (X, *layer.parameters()), g), *layer.buffers()]
+    assert_same([tensor.detach().double() for tensor in found], expected, 1e-6)
+    assert called == FORWARD | BACKWARD
+
+
+@pytest.mark.parametrize("features_only", [True, False])
+def test_compiled_code_computes_what_is_needed(features_only):
+    layer, x = layer_of(), features(4, 6, 5, 7)
+    expected = results(copy.deepcopy(layer), x, torch.ones_like(x))[1:4]
+    compiled, called = traced(layer.requires_grad_(not features_only))
+    y = compiled(x.requires_grad_(features_only))
+    targets = (x,) if features_only else tuple(layer.parameters())
+    found = torch.autograd.grad(y.sum(), targets)
+    assert_same([tensor.double() for tensor in found], expected[:1] if features_only else expected[1:], 1e-6)
+    assert called == FORWARD | (BACKWARD if features_only else {"whitening_gradients"})
+
+
+def test_compiled_code_without_a_gradient():
+    layer, x = layer_of(), features(4, 6, 5, 7)
+    expected = copy.deepcopy(layer)(x)
+    compiled, called = traced(layer.requires_grad_(False))
+    assert torch.equal(compiled(x), expected)
+    assert called == FORWARD
+
+
+@pytest.mark.parametrize(("method", "layout"), [("eigen", "channels last"), ("auto", "contiguous")])
+def test_what_compiled_code_leaves_to_torch_operations(method, layout):
+    layer, x = layer_of(method=method), features(4, 6, 5, 7)
+    x = x if layout == "channels last" else x.contiguous()
+    expected = copy.deepcopy(layer)(x)
+    compiled, called = traced(layer)
+    assert_same([compiled(x).detach().double()], [expected.detach().double()])
+    assert not {name for name in called if name.startswith("whitening")}
+
+
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("channels_last", [True, False])
+def test_operators(affine, channels_last):
+    """Results have the shapes, dtypes and layouts that traces are told; arguments stay as they are."""
+    x, g = features(4, 6, 5, 7), features(4, 6, 5, 7, seed=1)
+    x = x if channels_last else x.contiguous()
+    mean, _, W = ops.whitening_statistics(x, 2, 1e-2)
+    weight = mean if affine else None
+    for operator, arguments in (
+        (ops.whitening_statistics, (x, 2, 1e-2)),
+        (ops.whitening_transform, (x, mean, W, weight, weight)),
+        (ops.whitening_gradients, (g, x, mean, W, weight)),
+        (ops.whitening_vjp, (g, x, mean, W, weight, W, mean)),
+    ):
+        torch.library.opcheck(operator, arguments, test_utils=("test_schema", "test_faketensor"))

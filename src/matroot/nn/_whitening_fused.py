@@ -28,7 +28,8 @@ from .covariance import add_to_diagonal
 
 def is_supported(x: Tensor, groups: int) -> bool:
     """Whether the kernels can whiten features (N, C, *) in ``groups``."""
-    return is_plain_eager(x) and not forward_mode() and kernels.fits(x, groups)
+    # Kernels read memory as it is.
+    return is_plain_eager(x) and not forward_mode() and not x.is_neg() and kernels.fits(x, groups)
 
 
 def forward_fused(x: Tensor, weight: Tensor | None, bias: Tensor | None, spec: WhiteningSpec) -> Tensor:

@@ -10,6 +10,7 @@ from .._registry import validate
 from .._tracing import autocast_disabled
 from ..gradients import Gradient
 from ..methods import Method
+from . import _whitening_fused, _whitening_traced
 from ._batch_statistics import ProcessGroupLike
 from ._printing import constructor_arguments
 from ._validation import require_eps
@@ -23,7 +24,6 @@ from ._whitening import (
     scale_and_shift,
     transform,
 )
-from ._whitening_fused import forward_fused, is_supported
 from .covariance import add_to_diagonal
 
 _SHARED = """
@@ -173,8 +173,14 @@ class DecorrelatedBatchNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         self._require_input(x)
         if self.training:
-            forward = forward_fused if is_supported(x, self.groups) else forward_torch
-            return forward(x, self.weight, self.bias, self._spec())
+            spec = self._spec()
+            if _whitening_fused.is_supported(x, spec.groups):
+                forward = _whitening_fused.forward_fused
+            elif _whitening_traced.is_supported(x, spec):
+                forward = _whitening_traced.forward_traced
+            else:
+                forward = forward_torch
+            return forward(x, self.weight, self.bias, spec)
         with autocast_disabled(x):
             dtype = torch.promote_types(x.dtype, torch.float32)
             centred = channel_rows(x) - self.running_mean.to(dtype)[:, None]

@@ -29,7 +29,6 @@ def fits(x: Tensor, groups: int) -> bool:
         and x.shape[1] <= LARGEST * groups
         and 0 < x.numel() < _MOST_POSITIONS * x.shape[1]
         and channels_last(x)
-        and not x.is_neg()  # kernels read memory as it is
         and available(x.device)
     )
 

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from ._products import scatter
+
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
@@ -44,13 +46,13 @@ def batch_statistics(rows: Tensor, groups: int = 1, process_group: ProcessGroupL
         # Half features carry that rounding error already, and their products are summed in float32.
         centred = centred.to(rows.dtype)
     blocks = centred.unflatten(0, (groups, -1))
-    scatter = blocks @ blocks.mT if centred.dtype == dtype else _Scatter.apply(blocks)
+    scattered = scatter(blocks) if centred.dtype == dtype else _HalfScatter.apply(blocks)
     if group is not None:
-        scatter = all_reduce_sum(scatter, group)
-    return BatchStatistics(count, mean, scatter / count, centred)
+        scattered = all_reduce_sum(scattered, group)
+    return BatchStatistics(count, mean, scattered / count, centred)
 
 
-class _Scatter(Function):
+class _HalfScatter(Function):
     """X X^T in float32 of half X (G, d, M)."""
 
     @staticmethod

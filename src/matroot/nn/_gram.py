@@ -4,6 +4,7 @@ from torch import Tensor
 
 from .._api import invsqrtm
 from .._tracing import autocast_disabled
+from ._products import congruence, scatter
 from .covariance import flush_subnormal
 
 
@@ -16,7 +17,7 @@ def sqrtm_from_gram(X: Tensor) -> Tensor:
     """
     with autocast_disabled(X):
         Y = X / X.shape[-1] ** 0.5
-        K = Y.mT @ Y
+        K = scatter(Y.mT)
         mean = K.detach().diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None]
         R = invsqrtm(flush_subnormal(K + mean / X.shape[-1]))
-        return Y @ R @ Y.mT
+        return congruence(Y, R)

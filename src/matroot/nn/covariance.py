@@ -5,6 +5,7 @@ from torch import Tensor
 
 from .._tracing import autocast_disabled
 from ..backends import torch_ops
+from ._products import scatter
 from ._validation import require_feature_maps
 
 
@@ -44,7 +45,7 @@ def deviations(X: Tensor) -> tuple[Tensor, Tensor]:
 def covariance_of_deviations(X: Tensor, *, correction: int, eps: float) -> Tensor:
     """X X^T/(N - correction) + eps I of centred X (*, C, N), shape (*, C, C)."""
     with autocast_disabled(X):
-        covariance = X @ X.mT / max(X.shape[-1] - correction, 1)
+        covariance = scatter(X) / max(X.shape[-1] - correction, 1)
     return add_to_diagonal(covariance, eps) if eps else covariance
 
 
@@ -55,5 +56,5 @@ def add_to_diagonal(covariance: Tensor, eps: float) -> Tensor:
 
 def flush_subnormal(covariance: Tensor) -> Tensor:
     """Covariances (*, d, d) with subnormal ones replaced by zero: rounding makes those indefinite."""
-    size = covariance.detach().abs().amax((-2, -1), keepdim=True)
+    size = covariance.detach().diagonal(dim1=-2, dim2=-1).amax(-1)[..., None, None]  # no entry is larger
     return covariance * (size >= torch.finfo(covariance.dtype).tiny)

@@ -101,7 +101,7 @@ def test_launches_compile_once_for_a_layout():
 @needs_triton
 def test_later_launches_are_told_the_stream(monkeypatch):
     kernel, x = Recorder(), SimpleNamespace(get_device=lambda: 0)
-    monkeypatch.setattr(torch._C, "_cuda_getDevice", lambda: 0, raising=False)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 7 + device, raising=False)
     for _ in range(2):
         launch_cached(kernel, (3, 1, 1), (x, 4), {"SIZE": 8, "LAST": True}, ())

@@ -41,7 +41,7 @@ def launch_cached(
 ) -> Any:
     """The same where ``key`` determines what code is compiled for, except the device: that of the first argument."""
     device = arguments[0].get_device()
-    if device >= 0 and device != torch._C._cuda_getDevice():  # which torch.cuda initialised
+    if device >= 0 and device != torch.cuda.current_device():
         with torch.cuda.device(device):
             return launch_cached(kernel, grid, arguments, options, key)
     key = (id(kernel), device, key)  # a kernel's own hash is that of its source

@@ -216,7 +216,8 @@ def test_refuses_other_clips(shape):
 
 
 def test_learns_32_clips_by_heart():
-    """Noise has nothing else to be told apart by. All are known from step 30 on; at a rate of 1e-2 some get lost again."""
+    """Noise has nothing else to be told apart by. All are known from step 30 on; at a rate of
+    1e-2 some are lost again."""
     model, x, labels = small(reduce_to=(32, 16)), clips(32, 2, 3, 32, 32), torch.arange(32) % 4
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     for _ in range(50):

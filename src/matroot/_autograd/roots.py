@@ -40,6 +40,7 @@ from .._tracing import (
     transforming,
 )
 from ..backends import torch_ops
+from ..backends._base import by_kind
 from ..gradients import Exact, Gradient, Unrolled
 from ..gradients._base import ImplicitGradient, SpectralGradient, apply_in_eigenbasis
 from ..methods import Method
@@ -136,9 +137,9 @@ def vjp(outputs, cotangents, scale: Tensor, gradient: Gradient, output: Output) 
     known = _known(outputs, gradient, output)
     if output == "invsqrt":
         return inverse_lyapunov(outputs[0], cotangents[0], gradient, known)
-    G, *others = cotangents
+    G, GR = by_kind(cotangents, output)
     del cotangents  # memory for the solver
-    if others and (GR := others.pop()) is not None:
+    if GR is not None:
         GR = -sandwich(outputs[1], GR)
         G = GR if G is None else G + GR
         del GR

@@ -11,6 +11,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BELONG_TO_TORCH = ("torch", "torchvision", "triton")
+NUMPY_OF_OLDEST = "numpy<2.4"
+"""From 2.4 on it no longer does what the interpreter of Triton 3.6 asks of it."""
 
 
 def constrain(lines: list[str], which: str, requirement: str) -> list[str]:
@@ -19,7 +21,8 @@ def constrain(lines: list[str], which: str, requirement: str) -> list[str]:
         return [line for line in lines if _name(line) == "ruff"]
     if which == "oldest":
         oldest = requirement.removeprefix("torch>=")
-        return [*(line for line in lines if _name(line) not in BELONG_TO_TORCH), f"torch=={oldest}.*"]
+        others = [line for line in lines if _name(line) not in (*BELONG_TO_TORCH, "numpy")]
+        return [*others, f"torch=={oldest}.*", NUMPY_OF_OLDEST]
     return lines
 
 

@@ -112,6 +112,17 @@ def test_one_bad_photo_does_not_stop_the_others(folder, capsys):
     assert err[2] == "2 of 4 photos failed"
 
 
+def test_a_bar_takes_no_line_of_standard_output(folder, capsys, monkeypatch):
+    """On a terminal, while standard output may be a file."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    assert call("one.png", "none.png", "two.jpg", "--style", "monet.png") == 1
+    out, err = capsys.readouterr()
+    assert [line.split()[0] for line in out.splitlines()] == ["one-monet.png", "two-monet.jpg"]
+    assert "one.png, 1 of 3" in err
+    assert "cannot read none.png: No such file or directory" in err
+
+
 def test_a_result_that_cannot_be_written_is_a_failure(folder, capsys, fill_disk):
     fill_disk()
     assert call("one.png", "--style", "monet.png") == 1

@@ -48,18 +48,19 @@ def run(arguments: argparse.Namespace) -> int:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         for k, job in enumerate(jobs):
             bar = bars.add_task(f"{job.photo.name}, {k + 1} of {len(jobs)}", total=1.0)
+            failed = False
             try:
                 line = transfer.write(job, None if arguments.keep_colors else style, _update(bars, bar))
             except (ImageError, MemoryError, RuntimeError) as error:
                 if isinstance(error, RuntimeError) and not _is_out_of_memory(error):
                     raise
-                failures += 1
-                bars.stop()
-                print(_reason(job, error), file=sys.stderr)
-                bars.start()
-            else:
-                print(line, flush=True)
+                failed, line = True, _reason(job, error)
+            # While the bar is shown rich sends both streams to it, and standard output may be a file.
             bars.remove_task(bar)
+            bars.stop()
+            print(line, file=sys.stderr if failed else sys.stdout, flush=True)
+            bars.start()
+            failures += failed
     if failures:
         print(f"{failures} of {len(jobs)} photos failed", file=sys.stderr)
     return 1 if failures else 0

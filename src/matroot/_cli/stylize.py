@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -74,12 +75,13 @@ def plan(photos: list[Path], styles: list[Path], output: Path | None, folder: Pa
     jobs = [
         Job(photo, folder / f"{photo.stem}-{style}{_suffix(photo)}" if output is None else output) for photo in photos
     ]
-    inputs = {path.resolve(): path for path in (*photos, *styles)}
+    inputs = {_resolved(path) for path in (*photos, *styles)}
+    files = {_file(path) for path in inputs} - {None}
     first: dict[Path, Path] = {}
     for job in jobs:
         require_writable(job.target)
-        target = job.target.resolve()
-        if target in inputs or any(_is_same_file(target, path) for path in inputs):
+        target = _resolved(job.target)
+        if target in inputs or _file(target) in files:
             raise CommandError(f"{job.target} is an input; its result must be another file")
         if target in first:
             raise CommandError(f"{first[target]} and {job.photo} would both be written to {job.target}")
@@ -99,12 +101,21 @@ def _suffix(photo: Path) -> str:
     return photo.suffix if photo.suffix.lower() in WRITABLE else ".png"
 
 
-def _is_same_file(one: Path, other: Path) -> bool:
-    """True for two names of a file: links, and names that differ in case where the file system does not."""
+def _resolved(path: Path) -> Path:
+    """Without links; one that leads to itself stays, as a file that cannot be read."""
+    return Path(os.path.realpath(path))
+
+
+def _file(path: Path) -> tuple[int, int] | None:
+    """What two names of a file have in common: links, and names that differ in case where the file system does not.
+
+    None where there is no such file.
+    """
     try:
-        return one.samefile(other)
+        found = path.stat()
     except OSError:
-        return False
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _check_numbers(arguments: argparse.Namespace) -> None:

@@ -128,14 +128,16 @@ def _upright(image: Image.Image) -> Image.Image:
 
 
 def _in_srgb(image: Image.Image) -> Image.Image:
-    """In sRGB, if the image has a profile that can be used."""
+    """In sRGB, if the image has a profile that can be used; Pillow converts those of eight bits."""
     profile = image.info.get("icc_profile")
-    if not profile or image.mode not in ("RGB", "RGBA", "CMYK"):
+    if not profile or image.mode not in ("L", "LA", "P", "PA", "RGB", "RGBA", "CMYK"):
         return image
+    # Profiles are of pixels, not of palettes, and know no transparency.
+    mode = {"LA": "L", "P": "RGB", "PA": "RGB", "RGBA": "RGB"}.get(image.mode, image.mode)
+    alpha = image.convert("RGBA").getchannel("A") if image.has_transparency_data else None
     try:
-        alpha = image.getchannel("A") if image.mode == "RGBA" else None
         source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-        colors = image.convert("RGB") if alpha else image
+        colors = image if image.mode == mode else image.convert(mode)
         converted = ImageCms.profileToProfile(colors, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
     # A profile that is damaged or of another kind of image, or a Pillow without this part.
     except (ImportError, OSError, ValueError, ImageCms.PyCMSError):

@@ -164,3 +164,12 @@ def test_wrong_arguments(network, arguments, error, message):
     valid = {"content": torch.rand(3, 8, 8), "style": torch.rand(3, 8, 8)}
     with pytest.raises(error, match=message):
         stylize(**{**valid, **arguments}, network=network)
+
+
+def test_a_default_device_changes_nothing(network, photo, painting):
+    """Not for pictures that are on another."""
+    options = {"network": network, "tile": 32, "scales": 2, "keep_colors": True}
+    expected = stylize(photo, painting, **options)
+    with torch.device("meta"):
+        found = stylize(photo, painting, **options)
+    assert torch.equal(found, expected)

@@ -6,9 +6,10 @@ import warnings
 from pathlib import Path
 
 import torch
-from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageCms, UnidentifiedImageError
 from torch import Tensor
 
+from .._exif import upright
 from .._files import write_whole
 from .._terminal import CommandError
 
@@ -60,7 +61,7 @@ def read(path: Path | str, max_pixels: int = MAX_PIXELS) -> Tensor:
             with Image.open(file, formats=READABLE) as image:
                 _require_size(image, path, max_pixels)
                 image.load()
-                return _to_tensor(_in_srgb(_upright(image)))
+                return _to_tensor(_in_srgb(upright(image)))
     except (ImageError, MemoryError):
         raise
     except UnidentifiedImageError as error:
@@ -117,14 +118,6 @@ def _require_size(image: Image.Image, path: Path, max_pixels: int) -> None:
         raise ImageError(f"{path} has no pixels: it is {width} x {height}")
     if width * height > max_pixels:
         raise ImageError(f"{path} is too large: {width} x {height}, more than {max_pixels} pixels")
-
-
-def _upright(image: Image.Image) -> Image.Image:
-    try:
-        return ImageOps.exif_transpose(image)
-    # Damaged EXIF data say nothing of the pixels.
-    except Exception:
-        return image
 
 
 def _in_srgb(image: Image.Image) -> Image.Image:

@@ -62,6 +62,16 @@ def test_strength_zero_is_the_autoencoder(network, content, style):
     torch.testing.assert_close(by_tensor, network(content), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_strengths_of_any_dtype(content, style, dtype):
+    network = small_network(eps=1e-4).float()
+    content, statistics = content.float(), network.statistics(style.float())
+    found = network.stylize(content, statistics, torch.tensor([0.25, 0.75], dtype=dtype))
+    for one, image, strength in zip(found, content, (0.25, 0.75), strict=True):
+        # Of float32, 1e-7, amplified by inverse roots; a level is 4e-3.
+        torch.testing.assert_close(one[None], network.stylize(image[None], statistics, strength), rtol=0, atol=1e-3)
+
+
 def test_strength_changes_the_picture_continuously(network, content, style):
     statistics = network.statistics(style)
     pictures = [network.stylize(content, statistics, strength) for strength in (0.0, 1e-6, 0.5, 1.0)]

@@ -149,7 +149,7 @@ class Coloring:
         strength a: a (M (x - content mean) + mean) + (1 - a) x with M of the transform; a tensor is (B,), one an image.
         """
         if isinstance(strength, Tensor):
-            strength = strength.view(-1, 1, 1)
+            strength = strength.to(content.mean).view(-1, 1, 1)
         M = transform.matrix(add_to_diagonal(content.covariance, eps), root, method, gradient)
         with autocast_disabled(M):
             matrix = strength * M

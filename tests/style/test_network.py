@@ -139,5 +139,13 @@ def test_other_shapes(network, shape):
         network.encode(torch.rand(shape))
 
 
+def test_styles_that_do_not_fit(network, content, style):
+    with pytest.raises(ValueError, match="style must have a batch of 1 or of content's 2; got 3"):
+        network.stylize(content, network.statistics(style.expand(3, -1, -1, -1)))
+    other = StyleNetwork((4, 4, 4)).double().statistics(style)
+    with pytest.raises(ValueError, match="content has 10 channels and style 4; they must be equal"):
+        network.stylize(content, other)
+
+
 def test_prints_as_its_constructor_call():
     assert "channels=(2, 2, 2), eps=0.0001" in repr(StyleNetwork((2, 2, 2)))

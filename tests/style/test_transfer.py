@@ -144,7 +144,7 @@ def test_a_style_for_many_photos(network, photo, painting):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"strength": 1.5}, ValueError, r"in \[0, 1\], got 1.5"),
+        ({"strength": 1.5}, ValueError, r"strength must be in \[0, 1\], got 1.5"),
         ({"max_size": 0}, ValueError, "at least 1"),
         ({"style_size": -1}, ValueError, "at least 1"),
         ({"tile": 0}, ValueError, "at least one pixel"),

@@ -1,11 +1,13 @@
 """``matroot stylize``: what it writes, what it refuses, and that one bad photo does not stop the others."""
 
 import os
+from pathlib import Path
 
 import pytest
 import torch
 
 from matroot._cli import main
+from matroot._cli.stylize import plan
 from matroot.style import StyleNetwork, load, save, stylize
 from matroot.style.images import read, write
 
@@ -110,6 +112,33 @@ def test_one_bad_photo_does_not_stop_the_others(folder, capsys):
     assert err[0] == "cannot read none.jpg: No such file or directory"
     assert err[1].startswith("bad.png is no image of a known format")
     assert err[2] == "2 of 4 photos failed"
+
+
+def test_a_bar_takes_no_line_of_standard_output(folder, capsys, monkeypatch):
+    """On a terminal, while standard output may be a file."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    assert call("one.png", "none.png", "two.jpg", "--style", "monet.png") == 1
+    out, err = capsys.readouterr()
+    assert [line.split()[0] for line in out.splitlines()] == ["one-monet.png", "two-monet.jpg"]
+    assert "one.png, 1 of 3" in err
+    assert "cannot read none.png: No such file or directory" in err
+
+
+def test_plans_of_many_photos_ask_little(monkeypatch):
+    """A few questions to the file system for each photo, not one for every pair of a photo and a result."""
+    asked, stat = [], os.stat
+    monkeypatch.setattr(os, "stat", lambda path, **options: asked.append(path) or stat(path, **options))
+    photos = [Path(f"{k}.png") for k in range(200)]
+    assert len(plan(photos, [Path("monet.png")], None, Path("results"))) == 200
+    assert len(asked) < 10 * len(photos)
+
+
+def test_a_link_to_itself_is_a_photo_that_cannot_be_read(folder, capsys):
+    os.symlink("loop.png", "loop.png")
+    assert call("loop.png", "one.png", "--style", "monet.png") == 1
+    assert (folder / "one-monet.png").exists()
+    assert "cannot read loop.png: " in capsys.readouterr().err
 
 
 def test_a_result_that_cannot_be_written_is_a_failure(folder, capsys, fill_disk):

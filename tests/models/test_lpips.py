@@ -68,6 +68,13 @@ def test_the_formula(network, heads, file):
     network.float()
 
 
+def test_a_default_device_changes_nothing(file):
+    x, y = pictures(0), pictures(1)
+    with torch.device("meta"):
+        found = lpips(x, y, file)
+    assert torch.equal(found, lpips(x, y, file))
+
+
 def test_a_distance(file):
     metric = load_lpips(file)
     x, y = pictures(0), pictures(1)

@@ -23,3 +23,9 @@ def content() -> torch.Tensor:
 def style() -> torch.Tensor:
     """(1, 3, 64, 53)."""
     return picture(64, 53, seed=2) ** 2
+
+
+@pytest.fixture
+def levels():
+    """(3, 5, 7), eight bits, no two rows or columns alike."""
+    return torch.randint(0, 256, (3, 5, 7), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)

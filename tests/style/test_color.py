@@ -56,6 +56,17 @@ def test_transparent_parts_take_the_mean_of_the_rest():
     assert torch.equal(alpha, x[3:])
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_transparency_in_half_precision(dtype):
+    """Of more pixels than float16 can count."""
+    x = torch.full((2, 300, 300), 0.25, dtype=dtype)
+    x[1] = 0.75
+    colors, alpha = split_alpha(x)
+    assert alpha is not None
+    assert colors.dtype == alpha.dtype == dtype
+    assert torch.equal(colors, x[:1].expand(3, -1, -1))
+
+
 def test_nothing_but_transparency():
     colors, _ = split_alpha(torch.zeros(4, 3, 3))
     assert torch.equal(colors, torch.zeros(3, 3, 3))

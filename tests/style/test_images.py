@@ -1,45 +1,18 @@
 """Image files of every kind, good and bad."""
 
-import io
 import os
 import struct
 import zlib
 
 import pytest
 import torch
-from PIL import Image, ImageCms
+from PIL import Image
 
 from matroot.style.images import ImageError, read, write
 
+from .image_files import decoded, encoded, image_of, in_levels
+
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
-
-
-@pytest.fixture
-def levels():
-    """(3, 5, 7), eight bits, no two rows or columns alike."""
-    return torch.randint(0, 256, (3, 5, 7), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
-
-
-def image_of(levels: torch.Tensor, mode: str = "RGB") -> Image.Image:
-    _, height, width = levels.shape
-    return Image.frombytes(mode, (width, height), bytes(levels.permute(1, 2, 0).flatten().tolist()))
-
-
-def encoded(image: Image.Image, format: str, **options) -> bytes:
-    data = io.BytesIO()
-    image.save(data, format, **options)
-    return data.getvalue()
-
-
-def decoded(tmp_path, data: bytes, **options) -> torch.Tensor:
-    path = tmp_path / "image"
-    path.write_bytes(data)
-    return read(path, **options)
-
-
-def in_levels(picture: torch.Tensor) -> torch.Tensor:
-    assert picture.dtype == torch.float32
-    return (picture * 255).round().to(torch.uint8)
 
 
 @pytest.mark.parametrize("format", ["PNG", "BMP", "TIFF", "PPM"])
@@ -123,23 +96,6 @@ def test_of_several_frames_the_first(tmp_path):
     first, second = Image.new("RGB", (4, 4), "red"), Image.new("RGB", (4, 4), "blue")
     found = decoded(tmp_path, encoded(first, "WEBP", save_all=True, append_images=[second], lossless=True))
     assert in_levels(found)[:, 0, 0].tolist() == [255, 0, 0]
-
-
-def test_profiles_are_converted(tmp_path, levels):
-    same = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    found = in_levels(decoded(tmp_path, encoded(image_of(levels), "PNG", icc_profile=same)))
-    assert (found.int() - levels.int()).abs().max() <= 1
-    # With an exponent of 1 in place of 2.4 the stored levels are light, and sRGB is brighter.
-    linear = same.replace(b"\x00\x02\x66\x66", b"\x00\x01\x00\x00")
-    assert linear != same
-    grey = torch.full((3, 2, 2), 128, dtype=torch.uint8)
-    found = in_levels(decoded(tmp_path, encoded(image_of(grey), "PNG", icc_profile=linear)))
-    assert found.min() > 150
-    # A profile without meaning for these pixels, and no profile at all.
-    lab = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()
-    for profile in (lab, b"nonsense"):
-        found = decoded(tmp_path, encoded(image_of(levels), "PNG", icc_profile=profile))
-        assert torch.equal(in_levels(found), levels)
 
 
 def test_damaged_exif_is_ignored(tmp_path, levels):

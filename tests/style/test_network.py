@@ -62,6 +62,16 @@ def test_strength_zero_is_the_autoencoder(network, content, style):
     torch.testing.assert_close(by_tensor, network(content), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_strengths_of_any_dtype(content, style, dtype):
+    network = small_network(eps=1e-4).float()
+    content, statistics = content.float(), network.statistics(style.float())
+    found = network.stylize(content, statistics, torch.tensor([0.25, 0.75], dtype=dtype))
+    for one, image, strength in zip(found, content, (0.25, 0.75), strict=True):
+        # Of float32, 1e-7, amplified by inverse roots; a level is 4e-3.
+        torch.testing.assert_close(one[None], network.stylize(image[None], statistics, strength), rtol=0, atol=1e-3)
+
+
 def test_strength_changes_the_picture_continuously(network, content, style):
     statistics = network.statistics(style)
     pictures = [network.stylize(content, statistics, strength) for strength in (0.0, 1e-6, 0.5, 1.0)]
@@ -127,6 +137,14 @@ def test_other_numbers_of_channels(channels):
 def test_other_shapes(network, shape):
     with pytest.raises(ValueError, match="images must have"):
         network.encode(torch.rand(shape))
+
+
+def test_styles_that_do_not_fit(network, content, style):
+    with pytest.raises(ValueError, match="style must have a batch of 1 or of content's 2; got 3"):
+        network.stylize(content, network.statistics(style.expand(3, -1, -1, -1)))
+    other = StyleNetwork((4, 4, 4)).double().statistics(style)
+    with pytest.raises(ValueError, match="content has 10 channels and style 4; they must be equal"):
+        network.stylize(content, other)
 
 
 def test_prints_as_its_constructor_call():

@@ -43,6 +43,12 @@ def test_scales_without_room_are_left_out(size):
     assert len(sizes) == (2 if min(size) >= 2 * SMALLEST else 1)
 
 
+def test_scales_without_end_are_those_that_fit():
+    content = torch.rand(1, 3, 70, 70)
+    many, two = (transfer_by_scales(content, count, lambda x, progress: x.sqrt(), nothing) for count in (10**15, 2))
+    assert torch.equal(many, two)
+
+
 def test_strokes_of_one_pixel_become_broad():
     """Noise that the transfer adds at a fourth of the size is smooth at the whole."""
     generator = torch.Generator().manual_seed(0)

@@ -144,7 +144,7 @@ def test_a_style_for_many_photos(network, photo, painting):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"strength": 1.5}, ValueError, r"in \[0, 1\], got 1.5"),
+        ({"strength": 1.5}, ValueError, r"strength must be in \[0, 1\], got 1.5"),
         ({"max_size": 0}, ValueError, "at least 1"),
         ({"style_size": -1}, ValueError, "at least 1"),
         ({"tile": 0}, ValueError, "at least one pixel"),
@@ -164,3 +164,12 @@ def test_wrong_arguments(network, arguments, error, message):
     valid = {"content": torch.rand(3, 8, 8), "style": torch.rand(3, 8, 8)}
     with pytest.raises(error, match=message):
         stylize(**{**valid, **arguments}, network=network)
+
+
+def test_a_default_device_changes_nothing(network, photo, painting):
+    """Not for pictures that are on another."""
+    options = {"network": network, "tile": 32, "scales": 2, "keep_colors": True}
+    expected = stylize(photo, painting, **options)
+    with torch.device("meta"):
+        found = stylize(photo, painting, **options)
+    assert torch.equal(found, expected)

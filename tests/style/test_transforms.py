@@ -75,6 +75,13 @@ def test_gains_are_limited_and_no_others_changed(limit):
     torch.testing.assert_close(matrix(OptimalTransport(max_gain=limit), C, S), expected, rtol=0, atol=1e-7)
 
 
+@pytest.mark.parametrize("limit", [1e4, 1e16, 1e300])
+def test_a_limit_above_all_gains_is_none(limit):
+    C, S = covariance(0), covariance(1)
+    expected = matrix(OptimalTransport(max_gain=math.inf), C, S)
+    torch.testing.assert_close(matrix(OptimalTransport(max_gain=limit), C, S), expected, rtol=0, atol=1e-11)
+
+
 def test_ill_conditioned_covariances_in_float32():
     """Of conditions 1e6, as features have them: their product is beyond float32."""
     C, S = covariance(0, condition=1e6), covariance(1, condition=1e6)

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -48,18 +49,19 @@ def run(arguments: argparse.Namespace) -> int:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         for k, job in enumerate(jobs):
             bar = bars.add_task(f"{job.photo.name}, {k + 1} of {len(jobs)}", total=1.0)
+            failed = False
             try:
                 line = transfer.write(job, None if arguments.keep_colors else style, _update(bars, bar))
             except (ImageError, MemoryError, RuntimeError) as error:
                 if isinstance(error, RuntimeError) and not _is_out_of_memory(error):
                     raise
-                failures += 1
-                bars.stop()
-                print(_reason(job, error), file=sys.stderr)
-                bars.start()
-            else:
-                print(line, flush=True)
+                failed, line = True, _reason(job, error)
+            # While the bar is shown rich sends both streams to it, and standard output may be a file.
             bars.remove_task(bar)
+            bars.stop()
+            print(line, file=sys.stderr if failed else sys.stdout, flush=True)
+            bars.start()
+            failures += failed
     if failures:
         print(f"{failures} of {len(jobs)} photos failed", file=sys.stderr)
     return 1 if failures else 0
@@ -73,12 +75,13 @@ def plan(photos: list[Path], styles: list[Path], output: Path | None, folder: Pa
     jobs = [
         Job(photo, folder / f"{photo.stem}-{style}{_suffix(photo)}" if output is None else output) for photo in photos
     ]
-    inputs = {path.resolve(): path for path in (*photos, *styles)}
+    inputs = {_resolved(path) for path in (*photos, *styles)}
+    files = {_file(path) for path in inputs} - {None}
     first: dict[Path, Path] = {}
     for job in jobs:
         require_writable(job.target)
-        target = job.target.resolve()
-        if target in inputs or any(_is_same_file(target, path) for path in inputs):
+        target = _resolved(job.target)
+        if target in inputs or _file(target) in files:
             raise CommandError(f"{job.target} is an input; its result must be another file")
         if target in first:
             raise CommandError(f"{first[target]} and {job.photo} would both be written to {job.target}")
@@ -98,12 +101,21 @@ def _suffix(photo: Path) -> str:
     return photo.suffix if photo.suffix.lower() in WRITABLE else ".png"
 
 
-def _is_same_file(one: Path, other: Path) -> bool:
-    """True for two names of a file: links, and names that differ in case where the file system does not."""
+def _resolved(path: Path) -> Path:
+    """Without links; one that leads to itself stays, as a file that cannot be read."""
+    return Path(os.path.realpath(path))
+
+
+def _file(path: Path) -> tuple[int, int] | None:
+    """What two names of a file have in common: links, and names that differ in case where the file system does not.
+
+    None where there is no such file.
+    """
     try:
-        return one.samefile(other)
+        found = path.stat()
     except OSError:
-        return False
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _check_numbers(arguments: argparse.Namespace) -> None:

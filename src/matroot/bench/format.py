@@ -31,12 +31,14 @@ def read(path: Path) -> tuple[bytes, dict[str, Any]]:
         raise ResultError(f"{path}: not JSON, or cut off: {error}") from None
     try:
         _check(document)
-    except _WrongFieldError as wrong:
+    except WrongFieldError as wrong:
         raise ResultError(f"{path}: {wrong}") from None
     return raw, document
 
 
-class _WrongFieldError(Exception):
+class WrongFieldError(Exception):
+    """What is wrong with a document, without the name of its file."""
+
     def __init__(self, field: str, wanted: str) -> None:
         super().__init__(f"field {field} {wanted}")
 
@@ -47,26 +49,27 @@ def _no_constant(name: str) -> float:
 
 def _check(document: Any) -> None:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise _WrongFieldError("format", f'must be "{FORMAT}": this is no result file of matroot bench')
+        raise WrongFieldError("format", f'must be "{FORMAT}": this is no result file of matroot bench')
     _get(document, "command", str)
     for part, keys in REQUIRED.items():
-        _plain(_get(document, part, dict), part)
+        require_plain(_get(document, part, dict), part)
         for key in keys:
             _get(document[part], key, str, f"{part}.")
     seen: set[tuple[str, str]] = set()
     for k, case in enumerate(_get(document, "cases", list)):
-        _check_case(case, f"cases[{k}]")
+        check_case(case, f"cases[{k}]")
         if (case["suite"], case["case"]) in seen:
-            raise _WrongFieldError(f"cases[{k}].case", f"repeats {case['case']!r} of suite {case['suite']!r}")
+            raise WrongFieldError(f"cases[{k}].case", f"repeats {case['case']!r} of suite {case['suite']!r}")
         seen.add((case["suite"], case["case"]))
 
 
-def _check_case(case: Any, at: str) -> None:
+def check_case(case: Any, at: str) -> None:
+    """WrongFieldError, naming the field, unless this is a case; ``at`` is where it stands."""
     if not isinstance(case, dict):
-        raise _WrongFieldError(at, "must be an object")
+        raise WrongFieldError(at, "must be an object")
     for key in ("suite", "case", "contestant"):
         _get(case, key, str, f"{at}.")
-    _plain(_get(case, "parameters", dict, f"{at}."), f"{at}.parameters")
+    require_plain(_get(case, "parameters", dict, f"{at}."), f"{at}.parameters")
     _get(case, "note", str, f"{at}.", or_null=True)
     times = _get(case, "milliseconds", dict, f"{at}.", or_null=True)
     if times is not None:
@@ -85,18 +88,19 @@ def _check_curve(case: dict[str, Any], at: str) -> None:
     names = CURVES.get(case["suite"], ())
     lengths = {len(v) if isinstance(v := case["values"].get(name), list) else -1 for name in names}
     if len(lengths) > 1 or (-1 in lengths and case["note"] is None):
-        raise _WrongFieldError(f"{at}.values", f"must have lists of one length: {', '.join(names)}")
+        raise WrongFieldError(f"{at}.values", f"must have lists of one length: {', '.join(names)}")
 
 
 def _get(found: dict[str, Any], key: str, kind: Any, at: str = "", or_null: bool = False) -> Any:
     if key not in found:
-        raise _WrongFieldError(f"{at}{key}", "is missing")
+        raise WrongFieldError(f"{at}{key}", "is missing")
     if not isinstance(found[key], kind) and not (or_null and found[key] is None):
-        raise _WrongFieldError(f"{at}{key}", f"must be {KINDS[kind]}{' or null' if or_null else ''}")
+        raise WrongFieldError(f"{at}{key}", f"must be {KINDS[kind]}{' or null' if or_null else ''}")
     return found[key]
 
 
-def _plain(found: dict[str, Any], at: str) -> None:
+def require_plain(found: dict[str, Any], at: str) -> None:
+    """WrongFieldError for values that no cell of a table has: lists, objects, and numbers out of range."""
     for key, value in found.items():
         if not isinstance(value, str | bool | None):
             _number(value, f"{at}.{key}", "must be a string, a finite number, a truth value or null")
@@ -106,7 +110,7 @@ def _not_negative(found: dict[str, Any], at: str) -> None:
     for key, value in found.items():
         _number(value, f"{at}.{key}")
         if value is not None and value < 0:
-            raise _WrongFieldError(f"{at}.{key}", "must not be negative")
+            raise WrongFieldError(f"{at}.{key}", "must not be negative")
 
 
 def _number(value: Any, at: str, wanted: str = "must be a finite number or null") -> None:
@@ -118,4 +122,4 @@ def _number(value: Any, at: str, wanted: str = "must be a finite number or null"
         and math.isfinite(value)
     )
     if not good:
-        raise _WrongFieldError(at, wanted)
+        raise WrongFieldError(at, wanted)

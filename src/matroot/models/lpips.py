@@ -116,7 +116,8 @@ def load_lpips(path: Path | str) -> LPIPS:
     except Exception as error:  # torch's errors for foreign files are of every kind
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise LpipsError(f"{path} cannot be read as weights of torch: {reason}") from error
-    metric = LPIPS()
+    with torch.device("cpu"):
+        metric = LPIPS()
     state = {}
     for k, (place, shape) in enumerate(CONVOLUTIONS.items()):
         state[f"convolutions.{k}.weight"] = _tensor(path, found, f"features.{place}.weight", shape)

@@ -125,10 +125,10 @@ def whiten_color(
     require_eps(eps)
     if isinstance(style, Tensor):
         require_feature_maps(style, "style")
-        _require_pair(content, style.shape[0], style.shape[1])
+        require_pair(content, style.shape[0], style.shape[1])
         style = coloring(style, groups=groups, eps=eps, method=method, gradient=gradient)
     else:
-        _require_pair(content, style.mean.shape[0], style.mean.shape[1] * style.mean.shape[2])
+        require_pair(content, style.mean.shape[0], style.mean.shape[1] * style.mean.shape[2])
         if style.mean.shape[1] != groups:
             raise ValueError(f"style was prepared for {style.mean.shape[1]} groups, not {groups}")
     dtype = torch.promote_types(content.dtype, torch.float32)
@@ -220,14 +220,14 @@ class WhitenColor(nn.Module):
         return constructor_arguments(self, alpha=self.initial_alpha)
 
 
-def require_blend(alpha: float | Tensor) -> None:
-    """Raise unless ``alpha`` is a tensor or in [0, 1]."""
+def require_blend(alpha: float | Tensor, name: str = "alpha") -> None:
+    """Raise unless the blend, called so by the caller, is a tensor or in [0, 1]."""
     if not isinstance(alpha, Tensor) and not 0 <= alpha <= 1:
-        raise ValueError(f"alpha must be in [0, 1], got {alpha!r}")
+        raise ValueError(f"{name} must be in [0, 1], got {alpha!r}")
 
 
-def _require_pair(content: Tensor, batch: int, channels: int) -> None:
-    """Raise unless a style of this batch and channels suits the content."""
+def require_pair(content: Tensor, batch: int, channels: int) -> None:
+    """Raise unless a style of this batch and channels suits the content (B, C, ...)."""
     if content.shape[1] != channels:
         raise ValueError(f"content has {content.shape[1]} channels and style {channels}; they must be equal")
     if batch not in (1, content.shape[0]):

@@ -33,6 +33,8 @@ def split_alpha(pictures: Tensor) -> tuple[Tensor, Tensor | None]:
     if channels % 2:
         return colors, None
     alpha = pictures[..., -1:, :, :]
-    seen = alpha.sum((-2, -1), keepdim=True).clamp(min=torch.finfo(alpha.dtype).tiny)
-    mean = (colors * alpha).sum((-2, -1), keepdim=True) / seen
-    return torch.lerp(mean.expand_as(colors), colors, alpha), alpha
+    # In float16 a sum over 256 x 256 pixels is infinite.
+    wide = torch.promote_types(alpha.dtype, torch.float32)
+    seen = alpha.sum((-2, -1), keepdim=True, dtype=wide).clamp(min=torch.finfo(wide).tiny)
+    mean = (colors * alpha).sum((-2, -1), keepdim=True, dtype=wide) / seen
+    return torch.lerp(mean.to(colors.dtype).expand_as(colors), colors, alpha), alpha

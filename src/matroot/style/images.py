@@ -6,9 +6,10 @@ import warnings
 from pathlib import Path
 
 import torch
-from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageCms, UnidentifiedImageError
 from torch import Tensor
 
+from .._exif import upright
 from .._files import write_whole
 from .._terminal import CommandError
 
@@ -60,7 +61,7 @@ def read(path: Path | str, max_pixels: int = MAX_PIXELS) -> Tensor:
             with Image.open(file, formats=READABLE) as image:
                 _require_size(image, path, max_pixels)
                 image.load()
-                return _to_tensor(_in_srgb(_upright(image)))
+                return _to_tensor(_in_srgb(upright(image)))
     except (ImageError, MemoryError):
         raise
     except UnidentifiedImageError as error:
@@ -119,23 +120,17 @@ def _require_size(image: Image.Image, path: Path, max_pixels: int) -> None:
         raise ImageError(f"{path} is too large: {width} x {height}, more than {max_pixels} pixels")
 
 
-def _upright(image: Image.Image) -> Image.Image:
-    try:
-        return ImageOps.exif_transpose(image)
-    # Damaged EXIF data say nothing of the pixels.
-    except Exception:
-        return image
-
-
 def _in_srgb(image: Image.Image) -> Image.Image:
-    """In sRGB, if the image has a profile that can be used."""
+    """In sRGB, if the image has a profile that can be used; Pillow converts those of eight bits."""
     profile = image.info.get("icc_profile")
-    if not profile or image.mode not in ("RGB", "RGBA", "CMYK"):
+    if not profile or image.mode not in ("L", "LA", "P", "PA", "RGB", "RGBA", "CMYK"):
         return image
+    # Profiles are of pixels, not of palettes, and know no transparency.
+    mode = {"LA": "L", "P": "RGB", "PA": "RGB", "RGBA": "RGB"}.get(image.mode, image.mode)
+    alpha = image.convert("RGBA").getchannel("A") if image.has_transparency_data else None
     try:
-        alpha = image.getchannel("A") if image.mode == "RGBA" else None
         source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-        colors = image.convert("RGB") if alpha else image
+        colors = image if image.mode == mode else image.convert(mode)
         converted = ImageCms.profileToProfile(colors, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
     # A profile that is damaged or of another kind of image, or a Pillow without this part.
     except (ImportError, OSError, ValueError, ImageCms.PyCMSError):

@@ -194,7 +194,7 @@ class StyleNetwork(nn.Module):
 
         Raises:
             TypeError: for integers and complex numbers.
-            ValueError: for another shape, or an unknown transform.
+            ValueError: for another shape, a style of another batch or network, or an unknown transform.
         """
         transform = transform_of(transform)
         if not isinstance(strength, Tensor) and strength == 0:

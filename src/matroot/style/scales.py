@@ -19,8 +19,12 @@ Transfer = Callable[[Tensor, Progress], Tensor]
 
 def transfer_by_scales(content: Tensor, scales: int, transfer: Transfer, progress: Progress) -> Tensor:
     """``transfer`` of pictures (B, C, H, W) at 1, 1/2, 1/4 ... of their size, so many; the result has that of all."""
-    sizes = [tuple(-(-side >> k) for side in content.shape[-2:]) for k in range(scales)]
-    sizes = [size for k, size in enumerate(sizes) if k == 0 or min(size) >= SMALLEST]
+    sizes = [tuple(content.shape[-2:])]
+    for k in range(1, scales):
+        size = tuple(-(-side >> k) for side in sizes[0])
+        if min(size) < SMALLEST:
+            break
+        sizes.append(size)
     areas = [height * width for height, width in sizes]
     painted = None
     for k, size in reversed([*enumerate(sizes)]):

@@ -13,6 +13,7 @@ from ..backends import torch_ops
 from ..gradients import Gradient
 from ..methods import Method
 from ..nn.covariance import add_to_diagonal, covariance_of_deviations, deviations
+from ..nn.whiten_color import require_pair
 from .transforms import Transform
 
 
@@ -147,9 +148,11 @@ class Coloring:
         """From the content's moments to the style's mean and root, see :class:`StyleStatistics`.
 
         strength a: a (M (x - content mean) + mean) + (1 - a) x with M of the transform; a tensor is (B,), one an image.
+        ValueError for a style of other channels or another batch.
         """
+        require_pair(content.mean, *root.shape[:2])
         if isinstance(strength, Tensor):
-            strength = strength.view(-1, 1, 1)
+            strength = strength.to(content.mean).view(-1, 1, 1)
         M = transform.matrix(add_to_diagonal(content.covariance, eps), root, method, gradient)
         with autocast_disabled(M):
             matrix = strength * M

@@ -60,7 +60,8 @@ class MergedMoments:
 
     def __init__(self) -> None:
         self._count = 0
-        self._mean = self._scatter = torch.zeros((), dtype=torch.float64)
+        # Numbers on the CPU go with tensors of any device.
+        self._mean = self._scatter = torch.zeros((), dtype=torch.float64, device="cpu")
         self._dtype = torch.float32
 
     def add(self, features: Tensor) -> None:

@@ -205,7 +205,7 @@ def apply_style(
         >>> apply_style(torch.rand(3, 20, 24), style, strength=0.5, network=network).shape
         torch.Size([3, 20, 24])
     """
-    require_blend(strength)
+    require_blend(strength, "strength")
     if scales < 1:
         raise ValueError(f"scales must be at least 1, got {scales}")
     colors, alpha = _one_picture(content, "content")

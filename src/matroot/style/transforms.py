@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from .._api import invsqrtm, sqrtm
@@ -12,7 +13,6 @@ from .._tracing import autocast_disabled
 from ..backends import torch_ops
 from ..gradients import Gradient
 from ..methods import Method
-from ..nn.covariance import add_to_diagonal
 
 
 class Transform(ABC):
@@ -84,8 +84,10 @@ class OptimalTransport(Transform):
             C, R = covariance.double(), root.double()
             M = R @ invsqrtm(torch_ops.hermitian(R @ C @ R), method, gradient=gradient) @ R
             if self.max_gain < math.inf:
-                # min(M, g) = (M + g - |M - g|)/2, with |A| = (A^2)^(1/2).
-                above = add_to_diagonal(torch_ops.hermitian(M), -self.max_gain)
+                # min(M, g) = (M + g - |M - g|)/2, with |A| = (A^2)^(1/2). A g far above all gains would leave nothing
+                # of M: twice its norm changes as little.
+                limit = (2 * torch.linalg.matrix_norm(M.detach(), keepdim=True)).clamp(max=self.max_gain)
+                above = torch_ops.hermitian(M) - limit * torch_ops.identity(M)
                 modulus = sqrtm(torch_ops.hermitian(above @ above), method, gradient=gradient)
                 M = M - (above + modulus) / 2
             return M.to(covariance.dtype)

@@ -131,6 +131,10 @@ def test_times_inside_a_graph_stand_beside_those_of_calls(tmp_path):
     assert notes == ["not installed"] * 2
 
 
+PRECISE = EXAMPLES["precision"]["results"][0]
+SURROUNDINGS = EXAMPLES["gpu"]["surroundings"]
+
+
 def without(found, key):
     return {name: value for name, value in found.items() if name != key}
 
@@ -145,6 +149,12 @@ def without(found, key):
         (program("solver memory", [SHAPE | {"solver": "a", "batches": 1}]), "field results[0] has no 'bytes'"),
         (program("solver memory", [SHAPE | {"solver": "a", "bytes": -1}]), "-1 is no measurement"),
         (program("solver memory", [{"batch": 0}]), "0 is no size"),
+        (program("solver memory", [SHAPE | {"solver": "a", "bytes": 10**400}]), "is no measurement"),
+        (program("solver accuracy", [PRECISE | {"spectrum": ["log"]}]), "results[0].parameters.spectrum must be a"),
+        (program("solver accuracy", [PRECISE | {"condition": 1e300}]), "results[0].parameters.condition must be a"),
+        (program("gpu --suites hard", [COMPARED[0] | {"notes": {"a": 3}}]), "results[0].note must be a string or null"),
+        (EXAMPLES["gpu"] | {"versions": 3}, "field versions must be an object"),
+        (EXAMPLES["gpu"] | {"surroundings": SURROUNDINGS | {"cores": [[1]]}}, "field surroundings.cores must be a"),
         (without(EXAMPLES["gpu"], "results"), 'field format must be "matroot-bench 1"'),
     ],
 )

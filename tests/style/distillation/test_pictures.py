@@ -30,6 +30,14 @@ def test_folders_and_zip_files_have_the_same_pictures(tmp_path):
         np.testing.assert_array_equal(picture, separate[2])
 
 
+def test_pictures_are_upright_unless_their_exif_data_are_damaged(tmp_path):
+    stored, turned = Image.new("RGB", (40, 36)), Image.Exif()
+    turned[274] = 6
+    stored.save(tmp_path / "0.png", exif=turned)
+    stored.save(tmp_path / "1.png", exif=b"Exif\0\0II*\0\xff")
+    assert [picture.shape for picture in read_pictures([str(tmp_path)], crop=64)] == [(40, 36, 3), (36, 40, 3)]
+
+
 def test_large_and_long_pictures_are_shrunk_to_what_crops_need(tmp_path):
     """A short side of 4/3 of the crop, and the middle of what is longer than twice that."""
     long = np.zeros((50, 200, 3), dtype=np.uint8)

@@ -167,6 +167,24 @@ def test_file_and_table(folders, tmp_path, capsys, monkeypatch):
     assert "over 2 test photos of folder" in printed
 
 
+def test_a_folder_that_cannot_be_made_is_found_before_anything_is_timed(tmp_path, monkeypatch):
+    monkeypatch.setattr("matroot.train.style.comparison.time_transforms", lambda *_: pytest.fail("timed"))
+    (tmp_path / "file").touch()
+    request = StyleRequest(("default",), (), tmp_path / "file" / "out.json", "", device="cpu")
+    with pytest.raises(CommandError, match=r"cannot write .*out\.json: (File exists|Not a directory)"):
+        compare_style(request, console())
+
+
+def test_the_table_is_printed_though_the_file_cannot_be_written(tmp_path, monkeypatch, capsys, fill_disk):
+    times = {"default": StepTime(12.5, 12.0, 13.0, "eager")}
+    found = TransformTimes("a processor", "4 x 256 x 256", times, times)
+    monkeypatch.setattr("matroot.train.style.comparison.time_transforms", lambda *_: found)
+    fill_disk()
+    with pytest.raises(CommandError, match="No space left on device"):
+        compare_style(StyleRequest(("default",), (), tmp_path / "out.json", "", device="cpu"), console())
+    assert "12.5" in capsys.readouterr().out
+
+
 def test_scores_need_weights(folders, tmp_path):
     request = StyleRequest((), (folders[1],), tmp_path / "out.json", "")
     with pytest.raises(CommandError, match="--weights-lpips names the file"):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from matroot.train.data import DataError
 from matroot.train.style.pictures import as_network_input, as_unit_range, batch, open_pictures
@@ -50,6 +51,21 @@ def test_folders_of_ones_own(tmp_path):
             write(tmp_path / name / f"{number}.JPG", encoded(picture(number)))
     write(tmp_path / "photos/readme.txt", "no picture")
     assert counts(open_pictures("folder", 8, tmp_path, CPU)) == [1, 1, 19, 2]
+
+
+def test_photos_are_upright(tmp_path):
+    """As their EXIF data say, and as they are stored where those are damaged."""
+    stored, turned = picture(1, 40, 36), Image.Exif()
+    turned[274] = 6
+    for name, exif in (("0", turned.tobytes()), ("1", b"Exif\0\0II*\0\xff"), ("2", b"Exif\0\0MM\0\0")):
+        write(tmp_path / f"photos/{name}.png", encoded(stored, "PNG", exif=exif))
+    for number in range(2):
+        write(tmp_path / f"paintings/{number}.png", encoded(picture(number), "PNG"))
+    found = open_pictures("folder", 36, tmp_path, CPU).photos
+    expected = torch.from_numpy(np.array(stored.crop((2, 0, 38, 36)))).movedim(-1, 0)
+    assert torch.equal(found.train[0], expected.rot90(-1, (1, 2)))
+    assert torch.equal(found.train[1], expected)
+    assert torch.equal(found.test[0], expected)
 
 
 def test_zip_files(tmp_path):

@@ -5,15 +5,15 @@ of their own form; a suite for each takes them to the page.
 """
 
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..format import TIMES, ResultError
+from ..format import TIMES, ResultError, WrongFieldError, check_case, require_plain
 from .case import Case
 
 Result = Mapping[str, Any]
+CasesOf = Callable[[Result], Iterator[Case]]
 
 
 def is_program(document: Any) -> bool:
@@ -30,17 +30,32 @@ def settings_and_cases(path: Path, document: Mapping[str, Any]) -> tuple[dict[st
     environment, results = document.get("surroundings"), document["results"]
     if not isinstance(environment, dict) or not {"date", "processor", "torch", "matroot"} <= environment.keys():
         raise ResultError(f"{path}: field surroundings must name date, processor, torch and matroot")
+    versions = document.get("versions") or {}
+    if not isinstance(versions, dict):
+        raise ResultError(f"{path}: field versions must be an object")
     if not isinstance(results, list):
         raise ResultError(f"{path}: field results must be a list")
     device, dtype, cases_of = PROGRAMS[name]
     cases: list[Case] = []
-    for k, result in enumerate(results):
-        try:
-            cases += cases_of(result)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            what = f"has no {error}" if isinstance(error, KeyError) else f"is not as {name} writes it: {error}"
-            raise ResultError(f"{path}: field results[{k}] {what}") from None
+    try:
+        require_plain(environment, "surroundings")
+        require_plain(versions, "versions")
+        for k, result in enumerate(results):
+            cases += _checked_cases(cases_of, result, f"results[{k}]", name)
+    except WrongFieldError as wrong:
+        raise ResultError(f"{path}: {wrong}") from None
     return {"device": device, "dtype": dtype, "quick": "--quick" in command.split()}, tuple(cases)
+
+
+def _checked_cases(cases_of: CasesOf, result: Any, at: str, program: str) -> list[Case]:
+    try:
+        cases = list(cases_of(result))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        what = f"has no {error}" if isinstance(error, KeyError) else f"is not as {program} writes it: {error}"
+        raise WrongFieldError(at, what) from None
+    for case in cases:
+        check_case(vars(case), at)
+    return cases
 
 
 def _gpu(result: Result) -> Iterator[Case]:
@@ -64,7 +79,7 @@ def _gpu(result: Result) -> Iterator[Case]:
         )
 
 
-def _compared(suite: str) -> Callable[[Result], Iterator[Case]]:
+def _compared(suite: str) -> CasesOf:
     def cases(result: Result) -> Iterator[Case]:
         problem = {"case": str(result["case"]), "batch": _count(result["batch"]), "n": _count(result["n"])}
         errors, notes = result.get("errors", {}), result.get("notes", {})
@@ -111,7 +126,7 @@ def _accuracy(result: Result) -> Iterator[Case]:
     yield _case("precision", str(result["solver"]), parameters, errors=errors, values=products)
 
 
-def _timed_shape(suite: str) -> Callable[[Result], Iterator[Case]]:
+def _timed_shape(suite: str) -> CasesOf:
     def cases(result: Result) -> Iterator[Case]:
         shape = {"batch": _count(result["batch"]), "n": _count(result["n"])}
         if "dtype" in result:
@@ -137,7 +152,7 @@ def _layers(result: Result) -> Iterator[Case]:
         yield _case("layers", name, parameters, milliseconds=_times(times["single"]), values={"in a CUDA graph": graph})
 
 
-PROGRAMS: dict[str, tuple[str, str, Callable[[Result], Iterator[Case]]]] = {
+PROGRAMS: dict[str, tuple[str, str, CasesOf]] = {
     **{
         f"python -m matroot.bench.gpu --suites {suite}": ("cuda", dtype, _compared(suite))
         for suite, dtype in (
@@ -182,8 +197,8 @@ def _number(value: Any) -> float | None:
 
 
 def _finite(value: Any) -> float:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
-    if not good:
+    # Neither are integers beyond the range of floats.
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1e200:
         raise ValueError(f"{value!r} is no measurement")
     return value
 

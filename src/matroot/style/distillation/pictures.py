@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image, ImageOps
+from PIL import Image
 from torch import Tensor
 
+from ..._exif import upright
 from ..._terminal import CommandError
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
@@ -67,7 +68,7 @@ def _read(source: str) -> Iterator[Image.Image]:
     count = 0
     for name, data in _files(source):
         try:
-            picture = ImageOps.exif_transpose(Image.open(io.BytesIO(data))).convert("RGB")
+            picture = upright(Image.open(io.BytesIO(data))).convert("RGB")
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
             raise PicturesError(f"{name} cannot be read as a picture: {error}") from error
         count += 1

@@ -72,12 +72,14 @@ class StyleComparison:
 
 
 def compare_style(request: StyleRequest, console: Console) -> int:
-    """Score the runs, time the presets, write the result file and print the table; returns the exit status, 0.
+    """Score the runs, time the presets, print the table and write the result file; returns the exit status, 0.
 
-    CommandError, before anything is timed, for runs without the weights of LPIPS and for what they say.
+    CommandError, before anything is timed, for runs without the weights of LPIPS, for what they say, and for a folder
+    that cannot be made.
     """
     if request.runs and request.lpips_weights is None:
         raise CommandError("--runs are scored by LPIPS: --weights-lpips names the file of its weights")
+    _make_folder(request.out)
     device = distributed.start(request.device).device
     scores: list[Score] = []
     with convolutions():
@@ -89,8 +91,8 @@ def compare_style(request: StyleRequest, console: Console) -> int:
             console.print(f"timing {COUNT} transforms of {len(request.presets)} presets ...", highlight=False)
             timing = time_transforms(request.presets, device, request.shape)
     comparison = StyleComparison(request.command, environment(), timing, tuple(scores))
-    _write(request.out, comparison)
     show(comparison, console)
+    _write(request.out, comparison)
     console.print(str(request.out), highlight=False, soft_wrap=True)
     return 0
 
@@ -158,6 +160,13 @@ def _time(time: StepTime | None) -> str:
     return MISSING if time is None else milliseconds(time.median)
 
 
+def _make_folder(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
 def _write(path: Path, comparison: StyleComparison) -> None:
     content = {
         "format": FORMAT,
@@ -165,7 +174,10 @@ def _write(path: Path, comparison: StyleComparison) -> None:
         "published": {preset: asdict(one) for preset, one in PUBLISHED.items()},
     }
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
     except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
+        raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> CommandError:
+    return CommandError(f"cannot write {path}: {error.strerror or error}")

@@ -12,6 +12,7 @@ import torch
 from PIL import Image, ImageOps
 from torch import Tensor
 
+from ..._exif import upright
 from ..data.errors import DataError
 from ..data.places import Layout, find, places
 from ..data.readers.archive import Archive
@@ -59,7 +60,7 @@ class Pictures:
 
 
 def open_pictures(dataset: str, image_size: int, root: Path | None, device: torch.device) -> Pictures:
-    """All pictures of a data set, decoded, their middle square resized to ``image_size``, on the device.
+    """All pictures of a data set, decoded, upright, their middle square resized to ``image_size``, on the device.
 
     They are looked for where ``matroot.train.data`` looks. DataError if the data set is unknown, not found, has no
     pictures, or one that cannot be decoded.
@@ -112,7 +113,7 @@ def _decode(files: Sequence[File], side: int) -> Tensor:
     """(N, 3, side, side) uint8."""
 
     def square(file: File) -> np.ndarray:
-        image = decode_image(file.read(), file.name)
+        image = upright(decode_image(file.read(), file.name))
         return np.asarray(ImageOps.fit(image, (side, side), Image.Resampling.BICUBIC))
 
     # Decoding leaves Python's lock.

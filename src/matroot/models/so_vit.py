@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -64,6 +65,11 @@ class SoViT(nn.Module):
         for layer in self.modules():
             if isinstance(layer, nn.Linear):
                 initialise(layer)
+
+    def _load_from_state_dict(self, *args: Any) -> None:
+        super()._load_from_state_dict(*args)
+        # They are not among the weights, and memory of ``to_empty`` holds anything.
+        self.positions.copy_(sinusoidal_positions(*self.positions.shape))
 
     def get_classifier(self) -> nn.Module:
         """The head: its linear maps are those that ``reset_classifier`` replaces."""

@@ -89,6 +89,22 @@ def test_parameters_of_any_dtype():
         assert_same(results(layer_of(cls=DecorrelatedBatchNorm1d).to(dtype), x, g), expected)
 
 
+@pytest.mark.parametrize("part", ["column", "one number", "negative"])
+def test_parameters_that_are_parts_of_others(part):
+    parts = {
+        "column": lambda: torch.linspace(0.5, 2, 12).view(6, 2)[:, 1],
+        "one number": lambda: torch.tensor([1.5]).expand(6),
+        "negative": lambda: torch._neg_view(torch.linspace(0.5, 2, 6)),
+    }
+    layer, x, g = layer_of(groups=2), features(4, 6, 5, 7), features(4, 6, 5, 7, seed=1)
+    found = []
+    for parameter in (parts[part](), parts[part]().clone().resolve_neg().contiguous()):
+        X, weight, bias = x.clone().requires_grad_(), parameter.requires_grad_(), parameter.detach().requires_grad_()
+        y = torch.func.functional_call(layer, {"weight": weight, "bias": bias}, X)
+        found.append((y, *torch.autograd.grad(y, (X, weight, bias), g)))
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+
+
 def test_only_what_is_needed():
     """Features that need no gradient, frozen parameters, two backward passes."""
     layer, x = layer_of(), features(4, 6, 5, 7)

@@ -120,6 +120,23 @@ def test_positions_are_no_weights():
     small(image_size=32).load_state_dict(model.state_dict())
 
 
+def test_positions_are_there_after_the_meta_device():
+    model, x = small().eval(), images(2, 3, 16, 16)
+    with torch.device("meta"):
+        again = small()
+    again.to_empty(device="cpu").positions.fill_(float("nan"))
+    again.load_state_dict(model.state_dict())
+    assert torch.equal(again.eval()(x), model(x))
+
+
+def test_export_with_any_batch():
+    model, dims = small(method="newton-schulz").eval(), {0: torch.export.Dim("batch", min=2)}
+    exported = torch.export.export(model, (images(4, 3, 16, 16),), dynamic_shapes=(dims,)).module()
+    for batch in (2, 5):
+        x = images(batch, 3, 16, 16)
+        torch.testing.assert_close(exported(x), model(x), rtol=1e-4, atol=1e-4)
+
+
 def test_positions_are_added_to_the_class_token_first():
     model, x = small(depth=1).eval(), images(2, 3, 16, 16)
     model.encoder, model.norm = nn.Identity(), nn.Identity()

@@ -321,6 +321,17 @@ def test_wrong_input(kind, shape, message, training):
         make(kind).train(training)(torch.ones(shape))
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8, torch.bool, torch.complex64])
+@pytest.mark.parametrize("training", [True, False])
+def test_features_that_are_not_real_numbers_are_refused(dtype, training):
+    """White integers would be truncated to a few values."""
+    layer = make(dtype=torch.float32).train(training)
+    before = copy.deepcopy(layer.state_dict())
+    with pytest.raises(TypeError, match=f"x must be real floating point, got {dtype}"):
+        layer(torch.ones(4, 6, 3, 5, dtype=dtype))
+    assert all(torch.equal(value, before[name]) for name, value in layer.state_dict().items())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

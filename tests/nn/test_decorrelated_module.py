@@ -25,6 +25,36 @@ from .decorrelated_layers import (
     value_and_gradients,
 )
 
+# --- torch.func ----------------------------------------------------------------------------------
+
+
+@every_track
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # of vmap, for lerp_
+def test_transforms_of_training_take_the_buffers_as_arguments(track):
+    """Running statistics move as in a call without a transform; of several layers at once, as one after another."""
+    layers, batches = [make(track=track) for _ in range(2)], [features(seed=seed) for seed in range(2)]
+    weights = features(seed=2)
+
+    def loss(x, parameters, buffers):
+        return (weights * torch.func.functional_call(layers[0], (parameters, buffers), x)).sum()
+
+    states = [
+        [{name: tensor.detach().clone() for name, tensor in named()} for named in (L.named_parameters, L.named_buffers)]
+        for L in layers
+    ]
+    stacked = [{name: torch.stack([state[i][name] for state in states]) for name in states[0][i]} for i in range(2)]
+    together = torch.func.vmap(torch.func.grad(loss))(torch.stack(batches), *stacked)
+    for i, (layer, x, (parameters, buffers)) in enumerate(zip(layers, batches, states, strict=True)):
+        alone = torch.func.grad(loss)(x, parameters, buffers)
+        x = x.clone().requires_grad_()
+        (expected,) = torch.autograd.grad((weights * layer(x)).sum(), x)
+        close(alone, expected)
+        close(together[i], expected)
+        for name, value in layer.named_buffers():
+            close(buffers[name], value)
+            close(stacked[1][name][i], value)
+
+
 # --- dtypes, layouts, devices --------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import parametrizations, prune
 
 from matroot.nn import DecorrelatedBatchNorm1d, DecorrelatedBatchNorm2d, DecorrelatedBatchNorm3d, fold
 
@@ -80,6 +81,49 @@ def test_groups_of_a_convolution(groups, fits):
     else:
         with pytest.raises(ValueError, match="groups of 8 channels in norm straddle those of 4 in the convolution"):
             fold(layer, norm)
+
+
+class Standardised(nn.Conv2d):
+    def forward(self, x):
+        return self._conv_forward(x, self.weight - self.weight.mean((1, 2, 3), keepdim=True), self.bias)
+
+
+class Scaled(nn.Conv2d):
+    def _conv_forward(self, x, weight, bias):
+        return super()._conv_forward(x, 2 * weight, bias)
+
+
+class Initialised(nn.Conv2d):
+    def __init__(self):
+        super().__init__(4, 8, 3)
+        nn.init.ones_(self.weight)
+
+
+@pytest.mark.parametrize("cls", [Standardised, Scaled])
+def test_convolutions_that_compute_something_else_are_refused(cls):
+    with pytest.raises(TypeError, match=f"a {cls.__name__}, which may compute something else than Conv2d"):
+        fold(cls(4, 8, 3), DecorrelatedBatchNorm2d(8).eval())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [parametrizations.weight_norm, parametrizations.spectral_norm, lambda m: prune.l1_unstructured(m, "bias", 0.5)],
+)
+def test_weights_that_are_computed_are_refused(change):
+    with pytest.raises(TypeError, match=r"weight or bias of this .*Conv2d are computed from others"):
+        fold(change(nn.Conv2d(4, 8, 3)), DecorrelatedBatchNorm2d(8).eval())
+
+
+def test_what_was_made_permanent_is_folded():
+    layer, norm, x = parametrizations.weight_norm(nn.Linear(4, 8)), DecorrelatedBatchNorm1d(8).eval(), torch.ones(2, 4)
+    expected = norm(layer(x))
+    nn.utils.parametrize.remove_parametrizations(layer, "weight")
+    torch.testing.assert_close(fold(layer, norm)(x), expected)
+
+
+def test_a_subclass_with_the_same_forward_is_folded():
+    layer, norm, x = Initialised(), DecorrelatedBatchNorm2d(8).eval(), torch.ones(1, 4, 3, 3)
+    torch.testing.assert_close(fold(layer, norm)(x), norm(layer(x)))
 
 
 def test_refusals():

@@ -141,6 +141,14 @@ def test_prints_as_its_constructor_call(written):
     assert f"{type(module).__name__}({module.extra_repr()})" == written
 
 
+def test_a_subclass_with_another_constructor_prints_as_the_layer_it_extends():
+    class Reduced(matroot.nn.CovariancePool):
+        def __init__(self, width, **options):
+            super().__init__(2 * width, width, **options)
+
+    assert Reduced(4, dims=1).extra_repr() == "in_channels=8, reduce_to=4, dims=1"
+
+
 @every_module
 def test_checkpointing(name):
     module, inputs = build(name, torch.float64)

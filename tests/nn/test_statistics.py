@@ -83,6 +83,27 @@ def test_kept_layers_keep_their_statistics():
     torch.testing.assert_close(model[4].running_mean, before[4].running_mean, rtol=0, atol=0)
 
 
+class NormThenDropout(nn.BatchNorm2d):
+    """As timm's layers that normalise, drop and activate."""
+
+    def __init__(self, channels):
+        super().__init__(channels)
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.drop(super().forward(x))
+
+
+def test_dropout_within_a_norm_plays_no_part():
+    torch.manual_seed(0)
+    model = nn.Sequential(NormThenDropout(4), nn.BatchNorm2d(4))
+    x = torch.randn(8, 4, 3, 3)
+    update_statistics(model, [x])
+    normalised = nn.functional.batch_norm(x, None, None, training=True)
+    torch.testing.assert_close(model[1].running_var, normalised.var((0, 2, 3)), rtol=1e-5, atol=1e-5)
+    assert all(module.training for module in model.modules())
+
+
 def test_dropout_plays_no_part():
     found = []
     for dropout in (0.0, 0.5):

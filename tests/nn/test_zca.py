@@ -184,6 +184,12 @@ def test_wrong_shape(use, shape):
         getattr(zca(), use)(torch.ones(shape))
 
 
+@pytest.mark.parametrize("use", ["fit", "partial_fit", "fit_transform", "transform", "inverse_transform", "forward"])
+def test_complex_data_is_refused(use):
+    with pytest.raises(TypeError, match=r"expected real data, got torch\.complex128"):
+        getattr(zca(), use)(X.to(torch.complex128))
+
+
 def test_no_rows():
     with pytest.raises(ValueError, match="at least one row, got 0"):
         zca().fit(X[:0])

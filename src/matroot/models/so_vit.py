@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -65,6 +66,11 @@ class SoViT(nn.Module):
             if isinstance(layer, nn.Linear):
                 initialise(layer)
 
+    def _load_from_state_dict(self, *args: Any) -> None:
+        super()._load_from_state_dict(*args)
+        # They are not among the weights, and memory of ``to_empty`` holds anything.
+        self.positions.copy_(sinusoidal_positions(*self.positions.shape))
+
     def get_classifier(self) -> nn.Module:
         """The head: its linear maps are those that ``reset_classifier`` replaces."""
         return self.head
@@ -86,7 +92,7 @@ class SoViT(nn.Module):
             shape = tuple(images.shape)
             raise ValueError(f"images must have {self.image_size} x {self.image_size} pixels, got shape {shape}")
         tokens = self.tokens(images)
-        tokens = torch.cat([self.class_token.expand(len(tokens), 1, -1), tokens], 1)
+        tokens = torch.cat([self.class_token.expand(tokens.shape[0], 1, -1), tokens], 1)  # len() is fixed in a graph
         return self.norm(self.encoder(tokens + self.positions))
 
     def forward_head(self, tokens: Tensor) -> Tensor:

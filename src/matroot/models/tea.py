@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, get_args
 
 from torch import Tensor, nn
 
@@ -67,7 +67,7 @@ class TEAResNet(nn.Module):
         dropout: probability, before the classifier.
 
     Raises:
-        ValueError: when called with clips of another shape.
+        ValueError: if ``num_classes`` is negative; when called with clips of another shape.
     """
 
     def __init__(
@@ -115,6 +115,8 @@ class TEAResNet(nn.Module):
         self.num_classes = num_classes
 
     def _new_classifier(self, num_classes: int) -> nn.Module:
+        if num_classes < 0:
+            raise ValueError(f"num_classes must be 0 or more, got {num_classes}")
         return nn.Linear(self.pool.out_features, num_classes) if num_classes else nn.Identity()
 
     def forward_features(self, clips: Tensor) -> Tensor:
@@ -164,14 +166,14 @@ def tea50_tcp(
         pool: ``video`` for one covariance over the video, ``window`` for those of a sliding window of frames.
         width: channels of the stem; the published 64, or fewer for tests.
         depths: blocks of the four stages.
-        reduce_to: channels before the covariance, after each of the convolutions that reduce them.
+        reduce_to: channels before the covariance, after each of the convolutions that reduce them; one at least.
         dropout: probability, before the classifier.
 
     Returns:
         The network, which takes clips (B, T, in_channels, H, W) to (B, num_classes).
 
     Raises:
-        ValueError: for an unknown preset or pool, and for a baseline with a method or gradient.
+        ValueError: for an unknown preset or pool, a baseline with a method or gradient, and values that do not fit.
 
     Example:
         >>> from matroot.models import tea50_tcp
@@ -179,14 +181,16 @@ def tea50_tcp(
         >>> model(torch.randn(2, 4, 3, 32, 32)).shape
         torch.Size([2, 51])
     """
+    if pool not in get_args(Pool):
+        raise ValueError(f"unknown pool {pool!r}; valid names are {', '.join(get_args(Pool))}")
+    if not reduce_to:
+        raise ValueError("reduce_to must have one number of channels at least, got none")
     root = root_options(preset, method, gradient)
     channels = EXPANSION * width * 2 ** (len(STRIDES) - 1)
     if is_baseline(preset):
         pooling = AveragePool(channels)
     elif pool == "video":
         pooling = AttentivePool(channels, reduce_to, CovariancePool(reduce_to[-1], None, dims=3, **root))
-    elif pool == "window":
-        pooling = AttentivePool(channels, reduce_to, TemporalCovariancePool(**root))
     else:
-        raise ValueError(f"unknown pool {pool!r}; valid names are video, window")
+        pooling = AttentivePool(channels, reduce_to, TemporalCovariancePool(**root))
     return TEAResNet(num_classes, pooling, in_channels, width, depths, dropout)

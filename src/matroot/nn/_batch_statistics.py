@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
-from torch.autograd import Function
 
-from ._products import scatter
+from ._products import half_scatter, scatter
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -46,24 +45,10 @@ def batch_statistics(rows: Tensor, groups: int = 1, process_group: ProcessGroupL
         # Half features carry that rounding error already, and their products are summed in float32.
         centred = centred.to(rows.dtype)
     blocks = centred.unflatten(0, (groups, -1))
-    scattered = scatter(blocks) if centred.dtype == dtype else _HalfScatter.apply(blocks)
+    scattered = scatter(blocks) if centred.dtype == dtype else half_scatter(blocks)
     if group is not None:
         scattered = all_reduce_sum(scattered, group)
     return BatchStatistics(count, mean, scattered / count, centred)
-
-
-class _HalfScatter(Function):
-    """X X^T in float32 of half X (G, d, M)."""
-
-    @staticmethod
-    def forward(ctx, X):
-        ctx.save_for_backward(X)
-        return torch.bmm(X, X.mT, out_dtype=torch.float32)
-
-    @staticmethod
-    def backward(ctx, *grads):
-        (X,) = ctx.saved_tensors
-        return (grads[0] + grads[0].mT).to(X.dtype) @ X
 
 
 def active_group(process_group: ProcessGroupLike) -> "ProcessGroup | None":

@@ -5,12 +5,17 @@ import math
 from torch import Tensor
 
 
+def require_real_floats(x: Tensor, name: str = "x") -> None:
+    """Raise unless ``x`` is real floating point."""
+    if not x.is_floating_point():
+        raise TypeError(f"{name} must be real floating point, got {x.dtype}")
+
+
 def require_feature_maps(x: Tensor, name: str = "x", dims: int | None = None, channels: int | None = None) -> None:
     """Raise unless ``x`` is real floating point, (B, C, *spatial) with ``dims`` spatial dimensions (None: one or
     more) and C = ``channels`` (None: any)."""
     shape = tuple(x.shape)
-    if not x.is_floating_point():
-        raise TypeError(f"{name} must be real floating point, got {x.dtype}")
+    require_real_floats(x, name)
     if dims is None and x.ndim < 3:
         raise ValueError(f"{name} must be (B, C, *spatial), 3 dimensions or more; got {x.ndim}, shape {shape}")
     if dims is not None and x.ndim != dims + 2:

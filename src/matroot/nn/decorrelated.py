@@ -13,7 +13,7 @@ from ..methods import Method
 from . import _whitening_fused, _whitening_traced
 from ._batch_statistics import ProcessGroupLike
 from ._printing import constructor_arguments
-from ._validation import require_eps
+from ._validation import require_eps, require_real_floats
 from ._whitening import (
     RunningStats,
     Track,
@@ -69,6 +69,7 @@ _SHARED = """
         dtype: of parameters and statistics; statistics are float32 at least.
 
     Raises:
+        TypeError: when called with integers or complex numbers.
         ValueError: if groups do not divide the channels, or both ways to say them are given; if ``eps``, ``track``,
             ``process_group``, ``method`` or ``gradient`` is not one of those above. When called with another number
             of dimensions or of channels, naming both numbers.
@@ -204,6 +205,7 @@ class DecorrelatedBatchNorm(nn.Module):
         return WhiteningSpec(self.groups, self.eps, self.method, self.gradient, self.process_group, running)
 
     def _require_input(self, x: Tensor) -> None:
+        require_real_floats(x)
         if x.ndim not in self.input_ranks:
             ranks = " or ".join(map(str, self.input_ranks))
             raise ValueError(f"expected an input of {ranks} dimensions, got {x.ndim}: shape {tuple(x.shape)}")

@@ -10,6 +10,7 @@ from .._tracing import autocast_disabled
 from ._whitening import scale_and_shift
 from .decorrelated import DecorrelatedBatchNorm
 
+_KINDS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _Layer = TypeVar("_Layer", nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
@@ -27,7 +28,8 @@ def fold(layer: _Layer, norm: DecorrelatedBatchNorm) -> _Layer:
         A new layer like ``layer`` with other weights, and a bias; neither argument changes.
 
     Raises:
-        TypeError: for another kind of layer.
+        TypeError: for another kind of layer, and for a subclass, a parametrization or pruning of these that may
+            compute something else.
         ValueError: when the numbers of channels differ, when ``norm`` is in training mode, and when its groups straddle
             those of a grouped convolution, which one convolution cannot express.
 
@@ -37,8 +39,7 @@ def fold(layer: _Layer, norm: DecorrelatedBatchNorm) -> _Layer:
         >>> torch.allclose(matroot.nn.fold(layer, norm)(x), norm(layer(x)), atol=1e-5)
         True
     """
-    if not isinstance(layer, nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d):
-        raise TypeError(f"layer must be Linear, Conv1d, Conv2d or Conv3d, got {type(layer).__name__}")
+    _require_plain(layer)
     if not isinstance(norm, DecorrelatedBatchNorm):
         raise TypeError(f"norm must be a DecorrelatedBatchNorm, got {type(norm).__name__}")
     channels = len(layer.weight)
@@ -63,3 +64,17 @@ def fold(layer: _Layer, norm: DecorrelatedBatchNorm) -> _Layer:
     folded.weight = nn.Parameter(weight.reshape(like.shape).to(like.dtype), requires_grad=like.requires_grad)
     folded.bias = nn.Parameter(offset.flatten().to(like.dtype), requires_grad=like.requires_grad)
     return folded
+
+
+def _require_plain(layer: nn.Module) -> None:
+    """Raise unless ``layer`` is an affine map with the weight and bias that it holds."""
+    name = type(layer).__name__
+    kind = next((kind for kind in _KINDS if isinstance(layer, kind)), None)
+    if kind is None:
+        raise TypeError(f"layer must be Linear, Conv1d, Conv2d or Conv3d, got {name}")
+    methods = ("forward", "_conv_forward")
+    if any(getattr(type(layer), method, None) is not getattr(kind, method, None) for method in methods):
+        raise TypeError(f"layer is a {name}, which may compute something else than {kind.__name__}")
+    # Parametrizations, and the hooks of pruning, compute them anew.
+    if not layer._parameters.keys() >= {"weight", "bias"}:
+        raise TypeError(f"weight or bias of this {name} are computed from others; make the parametrization permanent")

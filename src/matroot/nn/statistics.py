@@ -40,7 +40,7 @@ def update_statistics(model: nn.Module, inputs: Iterable[Tensor], keep: Collecti
     flags = [(module, module.training) for module in model.modules()]
     model.eval()
     for norm in norms:
-        norm.train()
+        norm.training = True  # of the norm alone: some have a dropout within
         norm.reset_running_stats()
         norm.momentum = None  # the mean of all batches
     try:

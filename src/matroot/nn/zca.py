@@ -40,6 +40,7 @@ class ZCAWhitening(nn.Module):
         dtype: of the statistics, float32 at least; float64 for streams whose mean is very large.
 
     Raises:
+        TypeError: for complex data.
         ValueError: if ``eps`` is negative or not finite, for an unknown method or gradient, and for a method without
             inverse root; for data of another shape, naming both; when fitting NaN, Inf or no rows, which changes
             nothing.
@@ -187,6 +188,8 @@ class ZCAWhitening(nn.Module):
         return constructor_arguments(self, device=None, dtype=None)
 
     def _require(self, X: Tensor) -> None:
+        if X.is_complex():
+            raise TypeError(f"expected real data, got {X.dtype}")
         if X.ndim != 2 or X.shape[1] != self.num_features:
             raise ValueError(f"expected data of shape (N, {self.num_features}), got {tuple(X.shape)}")
 

@@ -52,7 +52,8 @@ def statistics(x: Tensor, groups: int, eps: float) -> tuple[Tensor, Tensor, Tens
 
 def transform(x: Tensor, mean: Tensor, W: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     """weight * W (x - mean) + bias, for ``W`` (G, d, d)."""
-    return _affine(x, x, mean, W, weight, mean if bias is None else bias, W, 0.0, BACKWARD=False, HAS_CONSTANT=False)
+    shift = _vector(bias, mean)
+    return _affine(x, x, mean, W, weight, shift, W, 0.0, BACKWARD=False, HAS_CONSTANT=False)
 
 
 def gradients(g: Tensor, x: Tensor, mean: Tensor, W: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -63,7 +64,7 @@ def gradients(g: Tensor, x: Tensor, mean: Tensor, W: Tensor, weight: Tensor | No
 
     plan, sums, products = _moments(g, x, mean, len(W))
     grad_bias, grad_weight, grad_W = torch.empty_like(mean), torch.empty_like(mean), torch.empty_like(W)
-    arguments = (sums, products, W, mean if weight is None else weight, grad_bias, grad_W, grad_weight, plan.parts)
+    arguments = (sums, products, W, _vector(weight, mean), grad_bias, grad_W, grad_weight, plan.parts)
     launch(gradients_kernel, plan.row_grid, arguments, plan.sum_options | {"AFFINE": weight is not None})
     return grad_bias, grad_weight, grad_W
 
@@ -120,6 +121,11 @@ def _plan(positions: int, channels: int, groups: int, device: torch.device) -> _
     return _Plan(positions, chunk, parts, (parts, groups, 1), (size, groups, 1), pass_options, sum_options)
 
 
+def _vector(parameter: Tensor | None, unused: Tensor) -> Tensor:
+    """A parameter (C,) as kernels read it, which may be a part of another; without one, what they do not read."""
+    return unused if parameter is None else parameter.contiguous().resolve_neg()
+
+
 def _moments(P: Tensor, Q: Tensor, mean: Tensor | None, groups: int) -> tuple[_Plan, Tensor, Tensor]:
     """Sums of chunks: (G, chunks, d) and (G, chunks, d, d); about their own means without ``mean``."""
     from .kernels import moments_kernel
@@ -138,7 +144,7 @@ def _affine(P, Q, mean, W, weight, shift, H, share: float, **kind: bool) -> Tens
 
     plan = _plan(Q.numel() // Q.shape[1], Q.shape[1], len(W), Q.device)
     out = torch.empty_like(Q)
-    tensors = (P, Q, W, mean if weight is None else weight, shift, mean, H, out)
+    tensors = (P, Q, W, _vector(weight, mean), shift, mean, H, out)
     options = plan.pass_options | kind | {"AFFINE": weight is not None}
     launch(affine_kernel, plan.chunk_grid, (*tensors, plan.positions, plan.chunk, share), options)
     return out

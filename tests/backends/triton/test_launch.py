@@ -121,7 +121,7 @@ def test_a_launch_is_that_of_triton(hooked, monkeypatch):
     from triton.compiler import ASTSource, CompiledKernel
 
     source = ASTSource(triton.JITFunction(empty_kernel), {"x": "*fp32", "n": "i32", "SIZE": "constexpr"}, {(2,): 8})
-    compiled = triton.compile(source, GPUTarget("cuda", 90, 32))
+    compiled = triton.compile(source, GPUTarget("cuda", 90, 32), COMMON_OPTIONS)
     runs, hook_calls = [], []
     monkeypatch.setattr(CompiledKernel, "_init_handles", lambda self: None)
     compiled._run, compiled.function = lambda *arguments: runs.append(arguments), 5

@@ -9,7 +9,15 @@ import matroot
 
 from .matrices import wishart
 
-BACKENDS = ("auto", "compiled", "lapack", "torch")
+BACKENDS = {
+    "auto": "float32",
+    "compiled": "float32",
+    "lapack": "float32",
+    "torch": "float32",
+    "refined": "float64",
+    "embedded": "complex64",
+}
+"""With a dtype that each takes."""
 
 
 def test_results_stay_where_the_input_is():
@@ -17,11 +25,11 @@ def test_results_stay_where_the_input_is():
     code = f"""
 import torch, matroot
 from matroot.backends.cpu.compiled import unavailable_reason
-A = torch.eye(6).expand(3, 6, 6).clone()
 with torch.device("meta"):
-    for backend in {BACKENDS}:
-        if backend == "compiled" and unavailable_reason() is not None:
+    for backend, dtype in {BACKENDS}.items():
+        if backend in ("compiled", "refined", "embedded") and unavailable_reason() is not None:
             continue
+        A = torch.eye(6, dtype=getattr(torch, dtype), device="cpu").expand(3, 6, 6).clone()
         X = A.clone().requires_grad_()
         S, R = matroot.roots(X, backend=backend)
         (gradient,) = torch.autograd.grad((S, R), X, (A, A))

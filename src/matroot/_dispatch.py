@@ -61,7 +61,7 @@ def choose(
     =============================  ======================  =======================
     where                          n, number of matrices   plan
     =============================  ======================  =======================
-    CPU, float32 and half types    n <= 192, or n <= 384   ``Minimax``, ``Smith``
+    CPU, float32 and half types    n <= 256, or n <= 384   ``Minimax``, ``Smith``
                                    from four matrices on
     CPU, float64                   n <= 96, or n <= 256    ``Minimax``, ``Smith``
                                    from four matrices on
@@ -226,5 +226,5 @@ def _auto(context: CallContext, backend: str) -> tuple[Method, Gradient, str]:
 
 
 _LARGEST_MINIMAX_ON_CPU = {torch.float64: (96, 256), torch.complex64: (64, 64), torch.complex128: (48, 48)}
-_LARGEST_MINIMAX_IN_FLOAT32_ON_CPU = (192, 384)
+_LARGEST_MINIMAX_IN_FLOAT32_ON_CPU = (256, 384)
 """Sizes of few matrices, and of more, up to which compiled products are faster than a decomposition."""

@@ -9,8 +9,8 @@ from torch import func
 import matroot
 from matroot import Implicit, Lyapunov
 
-from ..matrices import FUNCTIONS
-from ..pairs import CASES
+from ..matrices import FUNCTIONS, random_like, wishart
+from ..pairs import CASES, NAMED, evaluate
 from .losses import PAIRS, A, W, backward, close, loss_of, root_of
 
 every_case = pytest.mark.parametrize(("pair", "name"), CASES)
@@ -62,6 +62,15 @@ def test_jacrev_and_jacfwd(pair, name):
     rows = torch.stack([torch.autograd.functional.vjp(root, A[0], e)[1] for e in torch.eye(16).double().view(16, 4, 4)])
     close(reverse.reshape(16, 4, 4), rows)
     close(torch.autograd.functional.jacobian(root, A[0], vectorize=True), reverse)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_batched_gradients_of_complex_matrices(name):
+    X = wishart(2, 3, dtype=torch.complex128).requires_grad_()
+    root = evaluate(name, "sqrtm", X)
+    upstream = torch.stack([random_like(X, seed) for seed in range(3)])
+    (together,) = torch.autograd.grad(root, X, upstream, is_grads_batched=True, retain_graph=True)
+    close(together, torch.stack([torch.autograd.grad(root, X, G, retain_graph=True)[0] for G in upstream]))
 
 
 @every_pair

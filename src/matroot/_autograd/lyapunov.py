@@ -90,15 +90,11 @@ class _InverseLyapunov(Function):
             dR, N = torch_ops.hermitian(dR), torch_ops.product(R, R)
             dN = _anticommutator(dR, R)
             dNGN = torch_ops.product(torch_ops.product(dN, G), N)
-            right = -_anticommutator(dR, X) - 2 * torch_ops.hermitian(dNGN) - sandwich(N, torch_ops.hermitian(dG))
+            NdGN = torch_ops.sandwich(N, torch_ops.hermitian(dG))
+            right = -_anticommutator(dR, X) - 2 * torch_ops.hermitian(dNGN) - NdGN
             return lyapunov(R, right, ctx.gradient, tuple(known))
 
 
 def _anticommutator(a: Tensor, b: Tensor) -> Tensor:
     """a b + b a for Hermitian a and b."""
     return 2 * torch_ops.hermitian(torch_ops.product(a, b))
-
-
-def sandwich(outer: Tensor, inner: Tensor) -> Tensor:
-    """outer inner outer, Hermitian."""
-    return torch_ops.hermitian(torch_ops.product(torch_ops.product(outer, inner), outer))

@@ -46,7 +46,7 @@ from ..gradients._base import ImplicitGradient, SpectralGradient, apply_in_eigen
 from ..methods import Method
 from ..methods._base import Output, is_inverse, select
 from ..methods.eigen import clamp_eigenvalues
-from .lyapunov import inverse_lyapunov, lyapunov, sandwich
+from .lyapunov import inverse_lyapunov, lyapunov
 
 
 def roots_by_torch_ops(
@@ -140,7 +140,7 @@ def vjp(outputs, cotangents, scale: Tensor, gradient: Gradient, output: Output) 
     G, GR = by_kind(cotangents, output)
     del cotangents  # memory for the solver
     if GR is not None:
-        GR = -sandwich(outputs[1], GR)
+        GR = -torch_ops.sandwich(outputs[1], GR)
         G = GR if G is None else G + GR
         del GR
     return lyapunov(outputs[0], G, gradient, known)
@@ -158,7 +158,7 @@ def _jvp(outputs, tangent, scale, gradient: Gradient, output: Output) -> tuple[T
     if output == "invsqrt":
         return (inverse_lyapunov(outputs[0], tangent, gradient, known),)
     dS = lyapunov(outputs[0], tangent, gradient, known)
-    return (dS,) if output == "sqrt" else (dS, -sandwich(outputs[1], dS))
+    return (dS,) if output == "sqrt" else (dS, -torch_ops.sandwich(outputs[1], dS))
 
 
 def _expanded_roots(A, scale, method: Method, gradient: Gradient, output: Output) -> tuple[Tensor, ...]:
@@ -184,7 +184,7 @@ def _expanded_roots(A, scale, method: Method, gradient: Gradient, output: Output
     B0 = outputs[0]
     if output == "invsqrt":
         N = torch_ops.product(B0, B0)
-        D = sandwich(N, sandwich(D, N) - D)
+        D = torch_ops.sandwich(N, torch_ops.sandwich(D, N) - D)
     solver = gradient if gradient.linear and not gradient.needs_both else Exact()
     E = solver.solve(B0, D, spectrum)
     B = B0 + E - solver.solve(B0, torch_ops.product(E, E), spectrum)
@@ -192,7 +192,7 @@ def _expanded_roots(A, scale, method: Method, gradient: Gradient, output: Output
         return (B,)
     # S^-1 = R0 - R0 F R0 + R0 F R0 F R0 with F = S - S0.
     R0, F = outputs[1], B - B0
-    return B, R0 + sandwich(R0, sandwich(F, R0) - F)
+    return B, R0 + torch_ops.sandwich(R0, torch_ops.sandwich(F, R0) - F)
 
 
 def _known(outputs, gradient: ImplicitGradient, output: Output) -> tuple[Tensor, ...]:

@@ -70,6 +70,11 @@ def product(a: Tensor, b: Tensor) -> Tensor:
     return (a.to(wide) @ b.to(wide)).to(a.dtype)
 
 
+def sandwich(outer: Tensor, inner: Tensor) -> Tensor:
+    """outer inner outer, Hermitian."""
+    return hermitian(product(product(outer, inner), outer))
+
+
 def solve_positive(matrix: Tensor, right: Tensor) -> Tensor:
     """Solve ``matrix @ X = right`` for a positive definite ``matrix``."""
     wide = _dtype_for_derivatives(matrix)

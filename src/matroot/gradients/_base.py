@@ -54,9 +54,8 @@ class ImplicitGradient(Gradient):
 
     def solve_inverse(self, R: Tensor, G: Tensor, known: tuple[Tensor, ...]) -> Tensor:
         """The Hermitian X with R X + X R = -R^2 G R^2."""
-        square = torch_ops.product(R, R)
-        right = -torch_ops.hermitian(torch_ops.product(torch_ops.product(square, G), square))
-        return self.solve(R, right, known)
+        # No name for the right-hand side, which the solver frees.
+        return self.solve(R, -torch_ops.sandwich(torch_ops.product(R, R), G), known)
 
 
 class SpectralGradient(Gradient):

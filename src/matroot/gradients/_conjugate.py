@@ -46,7 +46,6 @@ def _twice_hermitian(matrix: Tensor) -> Tensor:
 
 def _inner(a: Tensor, b: Tensor) -> Tensor:
     """Re <a, b> per matrix, shape (*, 1, 1)."""
-    if a.is_complex():
-        # Sums of complex numbers are grouped by batch size; real ones are not.
-        a, b = (torch.view_as_real(t.resolve_conj()).flatten(-2) for t in (a, b))
-    return (a * b).sum(-1, keepdim=True).sum(-2, keepdim=True)
+    # Sums of complex numbers are grouped by batch size; real ones are not.
+    terms = torch.addcmul(a.real * b.real, a.imag, b.imag) if a.is_complex() else a * b
+    return terms.sum(-1, keepdim=True).sum(-2, keepdim=True)

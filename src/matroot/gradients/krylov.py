@@ -62,5 +62,4 @@ class Krylov(ImplicitGradient):
 
 def _right(C: Tensor, inverse: Tensor, mu: Tensor) -> Tensor:
     """C/mu + mu R C R."""
-    outer = torch_ops.product(torch_ops.product(inverse, C), inverse)
-    return torch.addcmul(C / mu, mu, torch_ops.hermitian(outer))
+    return torch.addcmul(C / mu, mu, torch_ops.sandwich(inverse, C))

@@ -61,7 +61,7 @@ class Lyapunov(ImplicitGradient):
         active = None
         for step in range(self.iterations):
             if step > 0:
-                B = 1.5 * B - 0.5 * torch_ops.product(B, square)
+                B = torch.sub(1.5 * B, torch_ops.product(B, square), alpha=0.5)
             if 0 < step < self.iterations - 1:
                 square = torch_ops.product(B, B)
             if self.tolerance is not None:
@@ -69,8 +69,12 @@ class Lyapunov(ImplicitGradient):
                 active = far if active is None else active & far
                 if is_host_readable(active) and not active.any():
                     break
-            W = torch_ops.product(B, C)
-            N = torch_ops.product(B, W - 0.5 * torch_ops.adjoint(W))
-            new = 1.5 * C - torch_ops.hermitian(N)
-            C = new if active is None else torch.where(active, new, C)
+            N = torch_ops.product(B, C)
+            # Each replaces the one before, to free its memory.
+            N = torch.sub(N, torch_ops.adjoint(N), alpha=0.5)
+            N = torch_ops.product(B, N)
+            N = torch_ops.hermitian(N)
+            N = 1.5 * C - N
+            C = N if active is None else torch.where(active, N, C)
+            del N
         return 0.5 * C

@@ -123,6 +123,20 @@ def test_ill_conditioned_decompositions(kind):
         assert error(gradient, exact_gradient(A, G, inverse)) < tolerance
 
 
+@pytest.mark.parametrize("exponent", [-38, -16, 14, 60])
+def test_ill_conditioned_decompositions_at_any_scale(exponent):
+    """As above: up to the ends of the range matrices are not left to decompositions in float32."""
+    scale = 4.0**exponent
+    A, G = with_eigenvalues(spectrum("log", 48, 1e5)).float()[None], random_like(wishart(1, 48)).float()
+    X = (scale * A).requires_grad_()
+    root, inverse = matroot.sqrtm(X, "eigen", backend="lapack"), matroot.invsqrtm(X, "eigen", backend="lapack")
+    tolerance = 10 * U * math.sqrt(48)
+    assert error(root.detach() / scale**0.5, exact_root(A)) < tolerance
+    assert error(inverse.detach() * scale**0.5, exact_inverse_root(A)) < tolerance
+    (gradient,) = torch.autograd.grad(root, X, G)
+    assert error(gradient * scale**0.5, exact_gradient(A, G)) < tolerance
+
+
 def with_one_small(directions, condition):
     """Symmetric (k, n, n) whose eigenvalues are one, but for 1/condition of the directions (k, n)."""
     u = directions / torch.linalg.vector_norm(directions, dim=-1, keepdim=True)

@@ -53,7 +53,7 @@ def root(A: Tensor, narrow: Narrow) -> tuple[Tensor, Tensor, Tensor]:
     n = A.shape[-1]
     small = _small_directions(R)
     numbers = A.diagonal(dim1=-2, dim2=-1).amax(-1), _longest_row(narrow.S), _longest_row(narrow.R)
-    last_size = torch.full((len(A),), torch.inf, dtype=torch.float64)
+    last_size = torch.full((len(A),), torch.inf, dtype=torch.float64, device="cpu")
     exact = settled = torch.zeros_like(last_size, dtype=torch.bool)
     last_norm = None
     for remaining in reversed(range(_ROUNDS + 1)):
@@ -103,7 +103,7 @@ def solution(S: Tensor, G: Tensor, narrow: Narrow) -> tuple[Tensor, Tensor | Non
     D = narrow.solve(G, unit)
     X, last_norm = unit * D, unit * torch_ops.frobenius(D)
     numbers = last_norm, _longest_row(narrow.R)
-    exact = rounded = torch.zeros(len(S), dtype=torch.bool)
+    exact = rounded = torch.zeros(len(S), dtype=torch.bool, device="cpu")
     active = ~exact
     for previous in range(_ROUNDS):
         half = torch.baddbmm(G, S, X, beta=0.5, alpha=-1)

@@ -74,10 +74,33 @@ def _evaluate(A: Tensor, ridge: float, output: Output) -> tuple[Tensor, ...]:
 def decompose(A: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
     """Eigenvalues (k, n) and eigenvectors of the symmetric parts of ``A`` (k, n, n); which are deferred, (k,).
 
-    Deferred are matrices that hold NaN, are zero, very large or very small, or have a clearly negative
+    Deferred are matrices that hold NaN, are zero, at the ends of the dtype's range, or have a clearly negative
     eigenvalue; they get eigenvalues one. Those of ill-conditioned float32 matrices are computed in float64 and rounded.
     """
-    n = A.shape[-1]
+    values, vectors = _eigh(A, ridge)
+    ends = _ends(values)
+    # LAPACK scales what is near the ends of the range by no power of two, so that results would have other bits.
+    limit = torch.finfo(A.dtype).max ** 0.22
+    far = [high > 0 and not 1 / limit < high < limit for _, high in ends]
+    if any(far):
+        index = torch.tensor(far, device=A.device)
+        root_scale = torch_ops.root_of_scale(A[index].abs().amax((-2, -1), keepdim=True))
+        far_values, vectors[index] = _eigh(A[index] / root_scale / root_scale, ridge)
+        values[index] = far_values * root_scale[..., 0] * root_scale[..., 0]
+        ends = _ends(values)
+    # Between these no trace overflows, and eigenvalues down to eps of the largest are far from subnormal.
+    limits = torch.finfo(A.dtype)
+    least, most = limits.tiny / limits.eps**2, limits.max / A.shape[-1]
+    rounding = -torch_ops.rounding_tolerance(A.shape[-1], A.dtype)
+    usable = [least < high < most and low > rounding * high for low, high in ends]
+    deferred = ~torch.tensor(usable, device=A.device)
+    if not all(usable):
+        values[deferred], vectors[deferred] = 1.0, torch_ops.identity(A)
+    return values.mul_(0.5), vectors, deferred
+
+
+def _eigh(A: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
+    """Eigenvalues and eigenvectors of A + A^T with the ridge on it; eigenvalues zero of matrices that hold NaN."""
     try:
         values, vectors = torch.linalg.eigh(_twice_symmetric(A, ridge))
     except torch.linalg.LinAlgError:
@@ -85,21 +108,18 @@ def decompose(A: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
         unusual = ~torch.isfinite(X).all(-1).all(-1)
         X[unusual] = torch_ops.identity(X)
         values, vectors = torch.linalg.eigh(X)
-        values[unusual] = 0  # to be deferred below
+        values[unusual] = 0
     if A.dtype == torch.float32:
         wide = values[:, 0] < values[:, -1] / _ILL_CONDITIONED
         if wide.any():
             exact_values, exact_vectors = torch.linalg.eigh(_twice_symmetric(A[wide].double(), ridge))
             values[wide], vectors[wide] = exact_values.to(A.dtype), exact_vectors.to(A.dtype)
-    # Between one over this and this, fourth powers are within the dtype's range.
-    limit = torch.finfo(A.dtype).max ** 0.22
-    least, rounding = 1 / limit, -torch_ops.rounding_tolerance(n, A.dtype)
-    ends = torch.stack((values[:, 0], values[:, -1])).tolist()
-    usable = [least < high < limit and low > rounding * high for low, high in zip(*ends, strict=True)]
-    deferred = ~torch.tensor(usable, device=A.device)
-    if not all(usable):
-        values[deferred], vectors[deferred] = 1.0, torch_ops.identity(A)
-    return values.mul_(0.5), vectors, deferred
+    return values, vectors
+
+
+def _ends(values: Tensor) -> list[tuple[float, float]]:
+    """The least and the largest eigenvalue of each matrix, on the host."""
+    return list(zip(*torch.stack((values[:, 0], values[:, -1])).tolist(), strict=True))
 
 
 def compose(vectors: Tensor, values: Tensor) -> Tensor:

@@ -1,4 +1,7 @@
-"""Triton's interpreter, without work that it repeats for every call of every function: a third of its time."""
+"""Triton's interpreter, without work that it repeats for every call of every function: a third of its time.
+
+And with masks that are truth values: in Triton 3.9 one of a scalar has the type of what was compared, which is refused.
+"""
 
 import functools
 import inspect
@@ -13,7 +16,21 @@ def once():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(interpreter, "_patch_lang", _once(interpreter._patch_lang))
+        for name, place in (("create_masked_load", 2), ("create_masked_store", 3)):
+            operation = getattr(interpreter.InterpreterBuilder, name)
+            patch.setattr(interpreter.InterpreterBuilder, name, _with_truth_values(operation, place))
         yield
+
+
+def _with_truth_values(operation, place):
+    """The operation, whose argument at this place is a mask."""
+
+    def with_truth_values(*arguments):
+        mask = arguments[place]
+        mask.data = mask.data.astype(bool, copy=False)
+        return operation(*arguments)
+
+    return with_truth_values
 
 
 def _once(replace):

@@ -100,6 +100,15 @@ def test_options_of_the_run(runs, tmp_path):
     assert trained(runs, "dbn", "--graph").options["graph"] is True
 
 
+def test_weights_that_are_missing_may_be_left_out(runs, tmp_path, capsys):
+    """The word that the message names is one that the command line and files take."""
+    assert main.main(["train", "finegrained"]) == 2
+    assert "name the weights of another run, or None to start from random ones" in capsys.readouterr().err
+    assert trained(runs, "finegrained", "--initial-weights", "None").recipe.initial_weights is None
+    (tmp_path / "mine.toml").write_text('initial_weights = "None"\n')
+    assert trained(runs, "finegrained", "--config", "mine.toml").recipe.initial_weights is None
+
+
 def test_flags_win_over_a_file_and_a_file_over_the_variant(runs, tmp_path):
     (tmp_path / "mine.toml").write_text("epochs = 3\nlr = 0.5\n")
     run = trained(runs, "dbn", "--config", "mine.toml", "--lr", "0.25")

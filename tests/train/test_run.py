@@ -121,6 +121,13 @@ def test_damaged_files_are_named_and_left_alone(name, tmp_path):
     assert snapshot(tmp_path) == before
 
 
+@pytest.mark.parametrize("recipe", [[], 5, None])
+def test_a_description_whose_recipe_is_none_is_damaged(recipe, tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps({"recipe": recipe, "result": None}))
+    with pytest.raises(CommandError, match=r"run\.json is damaged"):
+        run.train(tiny_recipe(), tmp_path, quiet=True, resume=True)
+
+
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(CommandError, match="cannot write"):

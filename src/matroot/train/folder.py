@@ -81,6 +81,8 @@ class RunFolder(Generic[_Result]):
         try:
             content = json.loads(self._description.read_bytes())
             stored, result = content["recipe"], content["result"]
+            if not isinstance(stored, dict):
+                raise TypeError("recipe must be an object")
             result = None if result is None else self._kind(**result)
         except FileNotFoundError:
             return None

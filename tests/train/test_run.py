@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from matroot._checkpoint import CheckpointError
 from matroot._terminal import CommandError, exit_status
 from matroot.train import run
+from matroot.train.evaluation import Scores
 from matroot.train.folder import Folder, Result
 from matroot.train.interruption import Interruption
 from matroot.train.loop import Trainer
@@ -126,6 +127,22 @@ def test_a_description_whose_recipe_is_none_is_damaged(recipe, tmp_path):
     (tmp_path / "run.json").write_text(json.dumps({"recipe": recipe, "result": None}))
     with pytest.raises(CommandError, match=r"run\.json is damaged"):
         run.train(tiny_recipe(), tmp_path, quiet=True, resume=True)
+
+
+@pytest.mark.parametrize("best", [1, 2])
+@pytest.mark.parametrize("ema", [None, 0.5])
+def test_the_last_weights_stand_in_for_missing_ones_where_they_are_the_best(best, ema, tmp_path, capsys, monkeypatch):
+    """Of two epochs that were trained; what is lost is said, and never replaced by other weights."""
+    accuracies = iter((0.9, 0.8, 0.7) if best == 1 else (0.8, 0.9, 0.7))
+    monkeypatch.setattr(Trainer, "evaluate", lambda *_: Scores(1.0, next(accuracies), 1.0))
+    recipe, path = tiny_recipe(ema=ema), tmp_path / "best.safetensors"
+    run.train(recipe, tmp_path, quiet=True, stop_after=2)
+    before = path.read_bytes()
+    path.unlink()
+    assert run.train(recipe, tmp_path, resume=True).best_epoch == best
+    said = f"{path} is missing: the weights of epoch 1, the best one, are lost"
+    assert path.exists() == (best == 2) == (said not in capsys.readouterr().out)
+    assert best == 1 or path.read_bytes() == before
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):

@@ -98,7 +98,8 @@ def _train(call: Call[TrainOptions, Recipe]) -> None:
     )
     if speaks and result is not None:
         print(f"best test accuracy {result.best_accuracy:.2%}, in epoch {result.best_epoch} of {result.epochs}")
-        print(f"weights: {out / 'best.safetensors'}")
+        weights = out / "best.safetensors"
+        print(f"weights: {weights}" if weights.exists() else f"{weights} is missing")
 
 
 def _check_options(options: TrainOptions) -> None:

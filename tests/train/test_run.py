@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from safetensors.torch import load_file
 
 from matroot._checkpoint import CheckpointError
 from matroot._terminal import CommandError, exit_status
-from matroot.train import run
+from matroot.train import checkpoint, run
 from matroot.train.evaluation import Scores
 from matroot.train.folder import Folder, Result
 from matroot.train.interruption import Interruption
@@ -127,6 +128,20 @@ def test_a_description_whose_recipe_is_none_is_damaged(recipe, tmp_path):
     (tmp_path / "run.json").write_text(json.dumps({"recipe": recipe, "result": None}))
     with pytest.raises(CommandError, match=r"run\.json is damaged"):
         run.train(tiny_recipe(), tmp_path, quiet=True, resume=True)
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_field_that_is_younger_than_the_run_had_its_default(finished, tmp_path):
+    recipe = tiny_recipe(epochs=2)
+    run.train(recipe, tmp_path, quiet=True, stop_after=None if finished else 1)
+    description = json.loads((tmp_path / "run.json").read_text())
+    del description["recipe"]["drop_path"], description["recipe"]["milestones"]
+    (tmp_path / "run.json").write_text(json.dumps(description))
+    found = checkpoint.load(tmp_path / "last.pt")
+    checkpoint.save(tmp_path / "last.pt", replace(found, recipe=description["recipe"]))
+    with pytest.raises(CheckpointError, match=r"drop_path is 0\.0 there and 0\.5 here"):
+        run.train(replace(recipe, drop_path=0.5), tmp_path, quiet=True, resume=True)
+    assert run.train(recipe, tmp_path, quiet=True, resume=True).epochs == 2
 
 
 @pytest.mark.parametrize("best", [1, 2])

@@ -13,9 +13,10 @@ from rich.console import Console
 
 from matroot._terminal import CommandError
 from matroot.train.compare import execution, session, timing
-from matroot.train.compare.plan import RunOptions, as_json, plan, with_preset
+from matroot.train.compare.plan import RunOptions, plan, with_preset
 from matroot.train.compare.results import CompareError, read
 from matroot.train.compare.session import Request, compare, show_files
+from matroot.train.config import as_json
 
 from . import stand_in_run
 from .examples import RECIPE, TIMING
@@ -263,7 +264,6 @@ def test_steps_are_timed_once(tmp_path, console, trained, timed):
 
 
 def test_steps_of_added_presets_are_timed_in_turns_with_all_others(tmp_path, console, trained, timed):
-    """Times of other presets are not lost, nor compared with those of another day."""
     for presets in (("default", "ns"), ("mpa-lya",), ("default",)):
         compare(request(tmp_path, timing=True, presets=presets, options=RunOptions(device="cpu")), console)
     assert timed == [("default", "ns"), ("default", "ns", "mpa-lya")]

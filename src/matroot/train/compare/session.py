@@ -10,11 +10,12 @@ from rich.console import Console
 from ..._environment import environment
 from ..._files import write_whole
 from ..._terminal import CommandError
+from ..config import as_json
 from ..recipe import Recipe
 from .board import Board
 from .execution import WORKER, run_here, run_in_processes
 from .page import page
-from .plan import Run, RunOptions, as_json, plan, require_same, shared_fields
+from .plan import Run, RunOptions, plan, require_same, shared_fields
 from .results import CompareError, Comparison, RunResult, read, write
 from .run_state import RunState, read_run
 from .terminal import show

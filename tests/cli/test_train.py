@@ -235,9 +235,14 @@ def test_everything_is_listed(width, capsys):
     assert {*list_models(), *list_datasets(), *preset_names()} <= words
 
 
-def test_list_is_a_flag(capsys):
+@pytest.mark.parametrize("columns", ["20", "80"])
+def test_list_is_a_flag(columns, capsys, monkeypatch):
+    """The same on a narrow terminal, where no column is left out."""
+    monkeypatch.setenv("COLUMNS", columns)
     assert main.main(["train", "--list"]) == 0
-    assert "matroot train dbn" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "matroot train dbn" in out
+    assert re.search(r"variant +data set +network +pixels +epochs +batch", out)
 
 
 @pytest.mark.parametrize(("error", "status"), [(CommandError("no data"), 2), (KeyboardInterrupt(), 130)])

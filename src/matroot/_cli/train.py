@@ -20,6 +20,9 @@ from .recipe_arguments import Call, parse
 
 NAMES = (*RECIPES, STYLE)
 
+WIDTH = 80
+"""Columns that the list of recipes needs."""
+
 USAGE = f"""usage: matroot train RECIPE [--variant NAME] [--config FILE] [--out DIR] [--resume] [OPTIONS]
        matroot train --list
 
@@ -121,7 +124,10 @@ def show_recipes(console: Console | None = None) -> None:
     from ..models import list_models, preset_names
     from ..train.data import list_datasets
 
-    console = console or Console()
+    if console is None:
+        console = Console()
+        # A narrower terminal breaks lines; rich would leave out columns.
+        console.width = max(console.width, WIDTH)
     for name, variants in RECIPES.items():
         console.print(f"[bold]matroot train {name}[/bold]  {TITLES[name]}", highlight=False)
         console.print(_variants(variants))

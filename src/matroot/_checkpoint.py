@@ -34,8 +34,10 @@ def save(path: Path, file_format: str, state: Any) -> None:
         _sync_folder(path.parent)
     except BaseException as error:
         partial.unlink(missing_ok=True)
-        if isinstance(error, OSError | RuntimeError):  # torch has its own error for a full disk
-            raise CheckpointError(f"cannot write {path}: {_first_line(error)}") from error
+        if isinstance(error, OSError | RuntimeError):
+            # For a full disk torch has an error of its own, raised after that of the system.
+            reason = error.__context__ if isinstance(error.__context__, OSError) else error
+            raise CheckpointError(f"cannot write {path}: {_first_line(reason)}") from error
         raise
 
 

@@ -48,7 +48,9 @@ def test_help_is_printed_without_torch(arguments):
     assert "usage: matroot" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [(), ("nonsense",), ("info", "--nonsense"), ("report",)])
+@pytest.mark.parametrize(
+    "arguments", [(), ("nonsense",), ("info", "--nonsense"), ("report",), ("evaluate", "run", "--workers", "-1")]
+)
 def test_wrong_calls(arguments, capsys):
     with pytest.raises(SystemExit) as stopped:
         main.main(arguments)

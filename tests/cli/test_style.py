@@ -91,6 +91,7 @@ def test_a_file_of_fields(runs, tmp_path):
         (["train", "style", "--variant", "sort"], "unknown variant of style 'sort'; did you mean 'short'?"),
         (["train", "style", "--iterations", "0"], "iterations must be at least 1, got 0"),
         (["train", "style", "--time-limit", "0"], "--time-limit must be above 0, got 0.0"),
+        (["train", "style", "--time-limit", "nan"], "--time-limit must be above 0, got nan"),
         (["train", "style", "--sample-every", "0"], "--sample-every must be above 0, got 0"),
         (["compare", "style", "--presets", "pi"], "unknown preset 'pi'"),
         (["compare", "style", "--presets", "mpa-liar"], "did you mean 'mpa-lya'?"),

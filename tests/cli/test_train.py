@@ -100,6 +100,15 @@ def test_options_of_the_run(runs, tmp_path):
     assert trained(runs, "dbn", "--graph").options["graph"] is True
 
 
+def test_weights_that_are_missing_may_be_left_out(runs, tmp_path, capsys):
+    """The word that the message names is one that the command line and files take."""
+    assert main.main(["train", "finegrained"]) == 2
+    assert "name the weights of another run, or None to start from random ones" in capsys.readouterr().err
+    assert trained(runs, "finegrained", "--initial-weights", "None").recipe.initial_weights is None
+    (tmp_path / "mine.toml").write_text('initial_weights = "None"\n')
+    assert trained(runs, "finegrained", "--config", "mine.toml").recipe.initial_weights is None
+
+
 def test_flags_win_over_a_file_and_a_file_over_the_variant(runs, tmp_path):
     (tmp_path / "mine.toml").write_text("epochs = 3\nlr = 0.5\n")
     run = trained(runs, "dbn", "--config", "mine.toml", "--lr", "0.25")
@@ -123,8 +132,11 @@ def test_what_runs_is_said(runs, capsys):
 
 
 def test_the_result_is_said(runs, capsys):
-    trained(runs, "dbn", "--out", "o")
-    assert capsys.readouterr().out.endswith("best test accuracy 98.77%, in epoch 3 of 8\nweights: o/best.safetensors\n")
+    Path("o").mkdir()
+    for weights in ("o/best.safetensors is missing", "weights: o/best.safetensors"):
+        trained(runs, "dbn", "--out", "o")
+        assert capsys.readouterr().out.endswith(f"best test accuracy 98.77%, in epoch 3 of 8\n{weights}\n")
+        Path("o/best.safetensors").touch()
     trained(runs, "dbn", "--stop-after", "2")
     assert "best" not in capsys.readouterr().out
 
@@ -223,9 +235,14 @@ def test_everything_is_listed(width, capsys):
     assert {*list_models(), *list_datasets(), *preset_names()} <= words
 
 
-def test_list_is_a_flag(capsys):
+@pytest.mark.parametrize("columns", ["20", "80"])
+def test_list_is_a_flag(columns, capsys, monkeypatch):
+    """The same on a narrow terminal, where no column is left out."""
+    monkeypatch.setenv("COLUMNS", columns)
     assert main.main(["train", "--list"]) == 0
-    assert "matroot train dbn" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "matroot train dbn" in out
+    assert re.search(r"variant +data set +network +pixels +epochs +batch", out)
 
 
 @pytest.mark.parametrize(("error", "status"), [(CommandError("no data"), 2), (KeyboardInterrupt(), 130)])

@@ -1,6 +1,8 @@
 """``last.pt`` is the one that was written, or an error that names it."""
 
+import errno
 import os
+from dataclasses import replace
 
 import pytest
 import torch
@@ -95,6 +97,19 @@ def test_a_write_that_fails_keeps_the_earlier_file(failure, path, monkeypatch):
         checkpoint.save(path, example(2.0))
     assert os.listdir(path.parent) == ["last.pt"]
     assert checkpoint.load(path).network["weight"][0] == 1
+
+
+def test_the_reason_is_that_of_the_system(path):
+    """Not what torch makes of it, which tells nobody to look at the disk; a limit on sizes stands for a full one."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        with pytest.raises(CheckpointError, match=rf"cannot write .*last\.pt: .*{os.strerror(errno.EFBIG)}"):
+            checkpoint.save(path, replace(example(), network={"weight": torch.ones(100_000)}))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert os.listdir(path.parent) == []
 
 
 def test_a_folder_that_is_not_there_is_an_error(path):

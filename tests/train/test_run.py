@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,7 +13,8 @@ from safetensors.torch import load_file
 
 from matroot._checkpoint import CheckpointError
 from matroot._terminal import CommandError, exit_status
-from matroot.train import run
+from matroot.train import checkpoint, run
+from matroot.train.evaluation import Scores
 from matroot.train.folder import Folder, Result
 from matroot.train.interruption import Interruption
 from matroot.train.loop import Trainer
@@ -119,6 +121,43 @@ def test_damaged_files_are_named_and_left_alone(name, tmp_path):
     with pytest.raises(CommandError, match=f"{name} is damaged"):
         run.train(tiny_recipe(), tmp_path, quiet=True, resume=True)
     assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("recipe", [[], 5, None])
+def test_a_description_whose_recipe_is_none_is_damaged(recipe, tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps({"recipe": recipe, "result": None}))
+    with pytest.raises(CommandError, match=r"run\.json is damaged"):
+        run.train(tiny_recipe(), tmp_path, quiet=True, resume=True)
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_field_that_is_younger_than_the_run_had_its_default(finished, tmp_path):
+    recipe = tiny_recipe(epochs=2)
+    run.train(recipe, tmp_path, quiet=True, stop_after=None if finished else 1)
+    description = json.loads((tmp_path / "run.json").read_text())
+    del description["recipe"]["drop_path"], description["recipe"]["milestones"]
+    (tmp_path / "run.json").write_text(json.dumps(description))
+    found = checkpoint.load(tmp_path / "last.pt")
+    checkpoint.save(tmp_path / "last.pt", replace(found, recipe=description["recipe"]))
+    with pytest.raises(CheckpointError, match=r"drop_path is 0\.0 there and 0\.5 here"):
+        run.train(replace(recipe, drop_path=0.5), tmp_path, quiet=True, resume=True)
+    assert run.train(recipe, tmp_path, quiet=True, resume=True).epochs == 2
+
+
+@pytest.mark.parametrize("best", [1, 2])
+@pytest.mark.parametrize("ema", [None, 0.5])
+def test_the_last_weights_stand_in_for_missing_ones_where_they_are_the_best(best, ema, tmp_path, capsys, monkeypatch):
+    """Of two epochs that were trained; what is lost is said, and never replaced by other weights."""
+    accuracies = iter((0.9, 0.8, 0.7) if best == 1 else (0.8, 0.9, 0.7))
+    monkeypatch.setattr(Trainer, "evaluate", lambda *_: Scores(1.0, next(accuracies), 1.0))
+    recipe, path = tiny_recipe(ema=ema), tmp_path / "best.safetensors"
+    run.train(recipe, tmp_path, quiet=True, stop_after=2)
+    before = path.read_bytes()
+    path.unlink()
+    assert run.train(recipe, tmp_path, resume=True).best_epoch == best
+    said = f"{path} is missing: the weights of epoch 1, the best one, are lost"
+    assert path.exists() == (best == 2) == (said not in capsys.readouterr().out)
+    assert best == 1 or path.read_bytes() == before
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):

@@ -101,6 +101,10 @@ def _compare(arguments: list[str]) -> int:
     options = call.options
     if options.jobs < 1:
         raise CommandError(f"--jobs must be at least 1, got {options.jobs}")
+    if options.workers < 0:
+        raise CommandError(f"--workers must be at least 0, got {options.workers}")
+    if options.time_limit is not None and not options.time_limit > 0:
+        raise CommandError(f"--time-limit must be above 0, got {options.time_limit}")
     if not options.seeds or min(options.seeds) < 0:
         raise CommandError(f"--seeds must be numbers that are not negative, got {' '.join(map(str, options.seeds))}")
     # With torch, the networks and the data, which --help does without.

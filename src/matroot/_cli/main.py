@@ -132,6 +132,12 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _not_negative(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, got {text!r}")
+    return int(text)
+
+
 def _describe_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Evaluate the best weights of runs of matroot train on the test split of their recipe. Probabilities are "
@@ -144,7 +150,9 @@ def _describe_evaluate(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="as in matroot train")
     parser.add_argument("--device", metavar="NAME", help="such as cpu or cuda:1; the GPU if there is one")
-    parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes that read images; default 2")
+    parser.add_argument(
+        "--workers", type=_not_negative, default=2, metavar="N", help="processes that read images; default 2"
+    )
 
 
 def _describe_stylize(parser: argparse.ArgumentParser) -> None:

@@ -20,6 +20,9 @@ from .recipe_arguments import Call, parse
 
 NAMES = (*RECIPES, STYLE)
 
+WIDTH = 80
+"""Columns that the list of recipes needs."""
+
 USAGE = f"""usage: matroot train RECIPE [--variant NAME] [--config FILE] [--out DIR] [--resume] [OPTIONS]
        matroot train --list
 
@@ -98,7 +101,8 @@ def _train(call: Call[TrainOptions, Recipe]) -> None:
     )
     if speaks and result is not None:
         print(f"best test accuracy {result.best_accuracy:.2%}, in epoch {result.best_epoch} of {result.epochs}")
-        print(f"weights: {out / 'best.safetensors'}")
+        weights = out / "best.safetensors"
+        print(f"weights: {weights}" if weights.exists() else f"{weights} is missing")
 
 
 def _check_options(options: TrainOptions) -> None:
@@ -120,7 +124,10 @@ def show_recipes(console: Console | None = None) -> None:
     from ..models import list_models, preset_names
     from ..train.data import list_datasets
 
-    console = console or Console()
+    if console is None:
+        console = Console()
+        # A narrower terminal breaks lines; rich would leave out columns.
+        console.width = max(console.width, WIDTH)
     for name, variants in RECIPES.items():
         console.print(f"[bold]matroot train {name}[/bold]  {TITLES[name]}", highlight=False)
         console.print(_variants(variants))

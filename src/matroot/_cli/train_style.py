@@ -40,7 +40,7 @@ def run(arguments: Sequence[str]) -> int:
     options = call.options
     for name in ("time_limit", "sample_every", "report_every"):
         value = getattr(options, name)
-        if value is not None and value <= 0:
+        if value is not None and not value > 0:
             raise CommandError(f"--{name.replace('_', '-')} must be above 0, got {value}")
     check(call.recipe)
     _train(call, options.out or default_out(call.recipe))

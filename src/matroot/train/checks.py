@@ -45,7 +45,7 @@ def check(recipe: Recipe) -> None:
     if recipe.initial_weights is not None and not Path(recipe.initial_weights).is_file():
         raise RecipeError(
             f"initial_weights: there is no file {recipe.initial_weights}; "
-            "name the weights of another run, or none to start from random ones"
+            "name the weights of another run, or None to start from random ones"
         )
 
 

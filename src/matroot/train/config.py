@@ -4,7 +4,7 @@ import json
 import tomllib
 import types
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
@@ -61,6 +61,17 @@ def differences(before: AnyRecipe, after: AnyRecipe) -> list[Difference]:
     """What changes from one recipe to another, in the order of the fields."""
     pairs = ((field.name, getattr(before, field.name), getattr(after, field.name)) for field in fields(before))
     return [Difference(name, old, new) for name, old, new in pairs if old != new]
+
+
+def as_json(recipe: DataclassInstance) -> dict[str, Any]:
+    """The fields of a recipe as they come back from a JSON file: tuples are lists."""
+    return json.loads(json.dumps(asdict(recipe)))
+
+
+def defaults(recipe: DataclassInstance | type[DataclassInstance]) -> dict[str, Any]:
+    """Fields that have a default, as JSON has them: what a file means that is older than a field."""
+    values = {field.name: field.default for field in fields(recipe) if field.default is not MISSING}
+    return json.loads(json.dumps(values))
 
 
 def unknown(kind: str, name: str, valid: Collection[str]) -> str:

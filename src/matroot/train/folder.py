@@ -15,7 +15,7 @@ from .._files import write_whole
 from .._terminal import CommandError
 from . import checkpoint
 from .checkpoint import Checkpoint
-from .config import DataclassInstance
+from .config import DataclassInstance, as_json, defaults
 from .recipe import RUN_FORMAT, Recipe
 
 
@@ -58,7 +58,7 @@ _Result = TypeVar("_Result", bound=DataclassInstance)
 class RunFolder(Generic[_Result]):
     """The files of a run, read and written; CommandError, naming the file, for those that cannot be.
 
-    recipe: a frozen dataclass, all of which JSON can hold.
+    recipe: a frozen dataclass, all of which JSON can hold. A field that a file lacks is younger, and had its default.
     kind: the dataclass of the run's result.
     """
 
@@ -68,8 +68,8 @@ class RunFolder(Generic[_Result]):
         self._last = path / "last.pt"
         self._description = path / "run.json"
         self._metrics = path / "metrics.jsonl"
-        # As JSON gives it back: tuples are lists.
-        self._recipe: dict[str, Any] = json.loads(json.dumps(asdict(recipe)))
+        self._recipe = as_json(recipe)
+        self._defaults = defaults(recipe)
 
     def require_new(self) -> None:
         """CommandError if there is a run already."""
@@ -81,6 +81,8 @@ class RunFolder(Generic[_Result]):
         try:
             content = json.loads(self._description.read_bytes())
             stored, result = content["recipe"], content["result"]
+            if not isinstance(stored, dict):
+                raise TypeError("recipe must be an object")
             result = None if result is None else self._kind(**result)
         except FileNotFoundError:
             return None
@@ -89,7 +91,7 @@ class RunFolder(Generic[_Result]):
                 f"{self._description} is damaged, or no description of a run: {error!r}; "
                 "without that file, --resume goes on from last.pt"
             ) from error
-        require_same_recipe(self._description, stored, self._recipe)
+        require_same_recipe(self._description, self._defaults | stored, self._recipe)
         return result
 
     def load(self) -> Checkpoint | None:
@@ -97,7 +99,7 @@ class RunFolder(Generic[_Result]):
         if not self._last.exists():
             return None
         found = checkpoint.load(self._last)
-        require_same_recipe(self._last, found.recipe, self._recipe)
+        require_same_recipe(self._last, self._defaults | found.recipe, self._recipe)
         return found
 
     def save(self, history: list[dict[str, Any]], state: dict[str, Any]) -> None:

@@ -109,6 +109,16 @@ class _Run:
         self._trainer.load_state(vars(found))
         self._reporter.resume(len(self._history))
         self._reporter.say(f"resumed after epoch {len(self._history)} of {self._trainer.recipe.epochs}")
+        if self._ranks.is_main and not self._folder.best.exists():
+            self._replace_best(vars(found))
+
+    def _replace_best(self, state: dict[str, Any]) -> None:
+        """The best weights are missing: the last ones are written where these are the best."""
+        best = Result.of(self._history, None).best_epoch
+        if best == len(self._history):
+            models.save(self._trainer.evaluated_network(state), self._folder.best)
+        else:
+            self._reporter.say(f"{self._folder.best} is missing: the weights of epoch {best}, the best one, are lost")
 
     def _epoch(self, epoch: int) -> None:
         def on_steps(steps: int, loss: float, accuracy: float, rate: float) -> None:

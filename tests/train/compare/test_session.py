@@ -8,13 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from rich.console import Console
 
 from matroot._terminal import CommandError
-from matroot.train.compare import execution, session
-from matroot.train.compare.plan import RunOptions, as_json, plan, with_preset
+from matroot.train.compare import execution, session, timing
+from matroot.train.compare.plan import RunOptions, plan, with_preset
 from matroot.train.compare.results import CompareError, read
 from matroot.train.compare.session import Request, compare, show_files
+from matroot.train.config import as_json
 
 from . import stand_in_run
 from .examples import RECIPE, TIMING
@@ -241,27 +243,31 @@ def test_metrics_that_a_crash_cut_off_count_up_to_there(tmp_path, console, train
     assert read(tmp_path / FILE).runs[0].curve.epoch == (1,)
 
 
-def test_steps_are_timed_once(tmp_path, console, trained, monkeypatch):
-    timed = []
+@pytest.fixture
+def timed(monkeypatch):
+    """Presets of every measurement of steps; it takes no time."""
+    found = []
 
-    class Session:
-        """Stands for the times of real networks."""
+    def time_steps(recipe, presets, options):
+        found.append(presets)
+        return replace(TIMING, device=device, steps=dict.fromkeys(presets, TIMING.steps["default"]))
 
-        def time(self):
-            timed.append(self._request.presets)
-            self.comparison = replace(self.comparison, timing=TIMING)
-            self.save()
+    device = timing.device_name(torch.device("cpu"))
+    monkeypatch.setattr(timing, "time_steps", time_steps)
+    return found
 
-        def times_missing(self):
-            return self.comparison.timing is None
 
-    for name, method in vars(Session).items():
-        if not name.startswith("_"):
-            monkeypatch.setattr(f"matroot.train.compare.session._Session.{name}", method)
+def test_steps_are_timed_once(tmp_path, console, trained, timed):
     for _ in range(2):
-        compare(request(tmp_path, timing=True), console)
+        compare(request(tmp_path, timing=True, options=RunOptions(device="cpu")), console)
     assert timed == [PRESETS]
-    assert read(tmp_path / FILE).timing == TIMING
+
+
+def test_steps_of_added_presets_are_timed_in_turns_with_all_others(tmp_path, console, trained, timed):
+    for presets in (("default", "ns"), ("mpa-lya",), ("default",)):
+        compare(request(tmp_path, timing=True, presets=presets, options=RunOptions(device="cpu")), console)
+    assert timed == [("default", "ns"), ("default", "ns", "mpa-lya")]
+    assert {*read(tmp_path / FILE).timing.steps} == {"default", "ns", "mpa-lya"}
     assert "timing a step of 3 presets" in console.export_text()
 
 

@@ -57,6 +57,14 @@ def test_processes_together_have_the_batches_of_one(folder):
         assert torch.equal(labels, torch.cat([part[1] for part in parts]))
 
 
+def test_a_set_smaller_than_a_batch_is_mixed_in_pairs(tmp_path):
+    folder = class_folders(tmp_path, classes=3, images=3)
+    ((whole, _),) = images(folder, batch_size=100)
+    assert len(whole) % 2
+    ((paired, _),) = images(folder, batch_size=100, mixup=0.8)
+    assert len(paired) == len(whole) - 1
+
+
 def test_global_generators_are_left_alone(folder):
     """A resumed run needs no state of them because nothing here draws from them."""
     random.seed(5), np.random.seed(5), torch.manual_seed(5)

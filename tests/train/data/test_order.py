@@ -55,3 +55,19 @@ def test_what_cannot_be_divided():
         training_order(3, 8, 0, 4)
     with pytest.raises(DataError, match="test split has 3 examples"):
         evaluation_order(3, 8, 0, 4)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(10, 200), st.integers(1, 12), WORLDS)
+def test_parts_to_be_mixed_in_pairs_are_even(examples, pairs, world):
+    for rank in range(world):
+        parts = training_order(examples, 2 * pairs * world, rank, world, paired=True).parts
+        sizes = {len(range(examples)[part]) for part in parts}
+        assert sizes == {min(2 * pairs, examples // (2 * world) * 2)}
+
+
+def test_what_cannot_be_divided_into_pairs():
+    with pytest.raises(DataError, match="batch of 6 cannot be divided equally among 2 processes, in pairs for mixup"):
+        training_order(100, 6, 0, 2, paired=True)
+    with pytest.raises(DataError, match="training split has 3 examples, expected 2 at least for each of 2 processes"):
+        training_order(3, 8, 0, 2, paired=True)

@@ -1,12 +1,12 @@
 """Which runs a comparison consists of, and where they are."""
 
-import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..._terminal import CommandError
+from ..config import as_json, defaults
 from ..recipe import Recipe
 
 BASELINE, DEFAULT = "baseline", "default"
@@ -65,17 +65,12 @@ def shared_fields(recipe: Recipe) -> dict[str, Any]:
     return {name: value for name, value in as_json(recipe).items() if name not in OF_A_RUN}
 
 
-def as_json(recipe: Recipe) -> dict[str, Any]:
-    """The fields of a recipe as they come back from a JSON file."""
-    return json.loads(json.dumps(asdict(recipe)))
-
-
 def require_same(where: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
     """CommandError naming file and fields if a recipe on disk is not the one that is asked for.
 
     A field that the file does not have is younger than it, and had its default.
     """
-    found = {field.name: field.default for field in fields(Recipe) if field.name in wanted} | found
+    found = {name: value for name, value in defaults(Recipe).items() if name in wanted} | found
     differing = [name for name in (*wanted, *(found.keys() - wanted.keys())) if found.get(name) != wanted.get(name)]
     if differing:
         name = differing[0]

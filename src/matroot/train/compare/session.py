@@ -10,11 +10,12 @@ from rich.console import Console
 from ..._environment import environment
 from ..._files import write_whole
 from ..._terminal import CommandError
+from ..config import as_json
 from ..recipe import Recipe
 from .board import Board
 from .execution import WORKER, run_here, run_in_processes
 from .page import page
-from .plan import Run, RunOptions, as_json, plan, require_same, shared_fields
+from .plan import Run, RunOptions, plan, require_same, shared_fields
 from .results import CompareError, Comparison, RunResult, read, write
 from .run_state import RunState, read_run
 from .terminal import show
@@ -54,7 +55,7 @@ def compare(request: Request, console: Console) -> int:
     session = _Session(request, runs)
     session.save()
     if request.timing and session.times_missing():
-        console.print(f"timing a step of {len(request.presets)} presets ...", highlight=False)
+        console.print(f"timing a step of {len(session.timed_together())} presets ...", highlight=False)
         session.time()
     missing = [run for run in runs if session.is_missing(run)]
     console.print(f"{len(runs) - len(missing)} of {len(runs)} runs are there: {request.out}", highlight=False)
@@ -171,11 +172,17 @@ class _Session:
         here = device_name(distributed.start(self._request.options.device).device)
         return timing.device != here or not set(self._request.presets) <= timing.steps.keys() | timing.failures.keys()
 
+    def timed_together(self) -> tuple[str, ...]:
+        """The presets asked for and all that the result file has: only times of the same turns can be compared."""
+        timing = self.comparison.timing
+        earlier = () if timing is None else (*timing.steps, *timing.failures)
+        return tuple(dict.fromkeys((*self.comparison.presets, *earlier, *self._request.presets)))
+
     def time(self) -> None:
-        """Time a step of every preset asked for, and write it."""
+        """Time a step of every preset, and write it."""
         from .timing import time_steps
 
-        timing = time_steps(self._request.recipe, self._request.presets, self._request.options)
+        timing = time_steps(self._request.recipe, self.timed_together(), self._request.options)
         self.comparison = replace(self.comparison, timing=timing)
         self.save()
 

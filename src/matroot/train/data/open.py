@@ -86,7 +86,8 @@ class _Opening:
     def train(self) -> Batches:
         recipe, dataset = self.recipe, self.dataset
         split = self._fitted(dataset.train)
-        order = training_order(len(split), recipe.batch_size, self.rank, self.world)
+        mixes = bool(recipe.mixup or recipe.cutmix)
+        order = training_order(len(split), recipe.batch_size, self.rank, self.world, paired=mixes)
         if isinstance(split, InMemory) and recipe.rand_augment is None:
             augmentation = Augmentation(recipe.augment, recipe.image_size, recipe.erasing)
             return self._on_device(split, order, augmentation)

@@ -55,7 +55,6 @@ class Recorder:
             "current_stream": lambda device: SimpleNamespace(cuda_stream=0),
         }.items():
             monkeypatch.setattr(torch.cuda, name, value)
-        monkeypatch.setattr(torch._C, "_cuda_getDevice", lambda: 0, raising=False)  # a build without CUDA has none
         monkeypatch.setattr(occupancy, "programs_of_compiled", lambda compiled, limits: programs)
         monkeypatch.setattr(occupancy, "_resident", {})
         monkeypatch.setattr(launch, "_compiled", {})

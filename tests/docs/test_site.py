@@ -170,5 +170,5 @@ def test_docstrings_are_converted(site):
     text = re.sub(r"<[^>]+>", "", html)
     assert "<strong>ridge</strong>" in html
     assert "(*, n, n), float16" in text
-    assert "n &lt;= 192, or n &lt;= 384 from four matrices on" in " ".join(text.split())
+    assert "n &lt;= 256, or n &lt;= 384 from four matrices on" in " ".join(text.split())
     assert "y = weight * W (x - mean) + bias" in re.sub(r"<[^>]+>", "", (site / "api/nn.html").read_text())

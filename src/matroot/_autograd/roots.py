@@ -143,6 +143,7 @@ def vjp(outputs, cotangents, scale: Tensor, gradient: Gradient, output: Output) 
         GR = -torch_ops.sandwich(outputs[1], GR)
         G = GR if G is None else G + GR
         del GR
+    assert G is not None  # no call is without cotangents
     return lyapunov(outputs[0], G, gradient, known)
 
 

@@ -6,8 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -24,10 +22,10 @@ LIMIT = 120.0
 def measure(device: str, quick: bool, backend: str = "auto") -> Iterator[Result]:
     """For each size a process with an empty cache, then one that finds what the first compiled.
 
-    Sizes run at the same time: compiling takes one core each.
+    One process at a time: each compiles on as many cores as it has kernels.
     """
-    with ThreadPoolExecutor(len(SIZES)) as pool:
-        yield from pool.map(partial(measure_size, device=device, backend=backend), (4,) if quick else SIZES)
+    for n in (4,) if quick else SIZES:
+        yield measure_size(n, device, backend)
 
 
 def measure_size(n: int, device: str, backend: str = "auto") -> Result:

@@ -8,6 +8,8 @@ import torch
 
 from matroot.methods.minimax import schedules_for
 
+from ..installation import needs_compiled_code
+
 pytest.importorskip("matplotlib")
 
 PAGE = Path(__file__).parents[2] / "docs/numerics.md"
@@ -48,7 +50,13 @@ def test_errors_follow_the_conditioning(figures):
         *_, line = lines.values()
         pairs = zip(lines["Minimax, float32 products"], line, strict=True)
         assert all(error < max(20 * floor, 5e-6) for error, floor in pairs)
-        assert max(lines["the default on a CPU"]) < 5e-6  # beyond condition 200 it computes in float64
+
+
+@needs_compiled_code
+def test_the_default_on_a_cpu_does_not_follow_it(figures):
+    """Beyond condition 200 it computes in float64."""
+    for axes in figures("numerics").floors().axes:
+        assert max(drawn(axes)["the default on a CPU"]) < 5e-6
 
 
 def test_gradients_do_not_depend_on_gaps(figures):

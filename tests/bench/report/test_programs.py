@@ -116,6 +116,14 @@ def test_every_program_has_its_section_its_figure_and_its_finding(tmp_path, suit
     assert FOUND[suite] in part.findings[0][0].text
 
 
+def test_errors_that_could_not_be_measured_have_their_reason(tmp_path):
+    """As the program writes them."""
+    found = gpu((4, 16, {"auto": 0.5, "paper": 4.0}, {"auto": 2e-7}))
+    found["results"][0]["errors"]["paper"] = {"root": None, "gradient": None, "note": "RuntimeError: no memory"}
+    _, paper, _ = load(tmp_path, found).cases
+    assert (paper.contestant, paper.time, paper.errors, paper.note) == ("paper", 4.0, {}, "RuntimeError: no memory")
+
+
 def test_a_page_of_all_programs(tmp_path):
     files = [load(tmp_path, found, f"{name}.json") for name, found in EXAMPLES.items()]
     html = page(content_of(files))

@@ -84,6 +84,18 @@ def test_errors_are_the_largest_of_both_names_of_the_papers_method(tmp_path):
     assert exact.sentence == "1.0·10⁻⁷ is the largest error of a root; the paper's method 0.3."
 
 
+def test_an_error_that_is_no_number_is_the_largest(tmp_path):
+    shapes = [
+        (1, 64, {"auto": 0.5, "jax eigh": 1.0}, {"auto": 1e-7}),
+        (64, 48, {"auto": 0.5, "jax eigh": 1.0}, {"auto": 1e-7}),
+    ]
+    found = gpu(*shapes)
+    found["results"][1]["errors"]["auto"]["root"] = None
+    (machine,) = machines([load(tmp_path, found)])
+    *_, exact = headline_findings(machine)
+    assert exact.sentence == "nan is the largest error of a root, 2.0·10⁻⁷ of a gradient."
+
+
 def test_other_outputs_than_the_root_are_no_headline(tmp_path):
     shape = {"shape": "1 x 64 x 64", "output": "inverse"}
     cases = [case("applications", name, shape, 1.0) for name in ("auto", "eigh")]

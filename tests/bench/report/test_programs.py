@@ -1,5 +1,6 @@
 """Result files of the programs beside ``matroot bench``: what they become, and how wrong ones are explained."""
 
+import copy
 import re
 
 import pytest
@@ -122,6 +123,19 @@ def test_errors_that_could_not_be_measured_have_their_reason(tmp_path):
     found["results"][0]["errors"]["paper"] = {"root": None, "gradient": None, "note": "RuntimeError: no memory"}
     _, paper, _ = load(tmp_path, found).cases
     assert (paper.contestant, paper.time, paper.errors, paper.note) == ("paper", 4.0, {}, "RuntimeError: no memory")
+
+
+@pytest.mark.parametrize("suite", ["precision", "singular"])
+def test_the_largest_error_is_the_one_that_is_no_number(tmp_path, suite):
+    found = copy.deepcopy(EXAMPLES[suite])
+    for result in found["results"]:
+        if suite == "singular":
+            result["errors"]["torch eigh"]["root"] = None
+        else:
+            result["root_error"] = None
+    said = [finding.text for finding in suite_findings(suite, load(tmp_path, found))]
+    expected = {"singular": "torch eigh nan", "precision": "The largest error of a root in float32 is nan, with"}
+    assert any(expected[suite] in text for text in said)
 
 
 def test_a_page_of_all_programs(tmp_path):

@@ -5,7 +5,7 @@ from itertools import pairwise
 from ...formatting import number, ratio
 from ..case import find
 from ..results import Results
-from .finding import Finding, error_of, problem, time_of, timed
+from .finding import Finding, error_text, problem, time_of, timed, worst
 from .sentences import listing, name
 from .speedups import range_of_speedups
 
@@ -27,15 +27,14 @@ def compared(results: Results, *, suite: str) -> list[Finding]:
 
 
 def _largest_errors(results: Results, suite: str) -> list[Finding]:
-    measured = [case for case in results.suite(suite) if case.errors.get("root") is not None]
-    worst = [
-        max((case for case in measured if case.contestant == contestant), key=lambda case: error_of(case, "root"))
-        for contestant in dict.fromkeys(case.contestant for case in measured)
-    ]
-    if not worst:
+    cases = results.suite(suite)
+    contestants = dict.fromkeys(case.contestant for case in cases)
+    found = (worst((case for case in cases if case.contestant == contestant), "root") for contestant in contestants)
+    largest = [case for case in found if case]
+    if not largest:
         return []
-    texts = (f"{name(case.contestant)} {number(error_of(case, 'root'))}" for case in worst)
-    return [Finding(f"Largest error of a root: {listing(texts)}.", tuple(worst))]
+    texts = (f"{name(case.contestant)} {error_text(case, 'root')}" for case in largest)
+    return [Finding(f"Largest error of a root: {listing(texts)}.", tuple(largest))]
 
 
 def overhead(results: Results) -> list[Finding]:

@@ -6,7 +6,7 @@ from typing import Any
 from ...formatting import duration, number, ratio
 from ..case import Case, find
 from ..results import SINGULAR, Results
-from .finding import Finding, error_of, pairs, problem, time_of, timed
+from .finding import Finding, error_text, pairs, problem, time_of, timed, worst
 from .sentences import BATCHED, batched_decomposition, compare_times, listing, name
 from .speedups import range_of_speedups, shape_text
 
@@ -60,14 +60,13 @@ def precision(results: Results) -> list[Finding]:
         own = [case for case in cases if case.parameters.get("dtype") == dtype]
         default_cases = [case for case in own if case.contestant == DEFAULTS[0]]
         for kind, what in (("root", "root"), ("inverse", "inverse root")):
-            measured = [case for case in default_cases if case.errors.get(kind) is not None]
-            if measured:
-                worst = max(measured, key=lambda case: error_of(case, kind))
-                same = [case for case in own if problem(case) == problem(worst) and case.errors.get(kind) is not None]
-                rest = (case for case in same if case is not worst)
-                others = [f"{name(case.contestant)} {number(error_of(case, kind))}" for case in rest]
+            largest = worst(default_cases, kind)
+            if largest:
+                same = [case for case in own if problem(case) == problem(largest) and kind in case.errors]
+                rest = (case for case in same if case is not largest)
+                others = [f"{name(case.contestant)} {error_text(case, kind)}" for case in rest]
                 subject = f"The largest error of {'an' if kind == 'inverse' else 'a'} {what} in {dtype} is"
-                text = f"{subject} {number(error_of(worst, kind))}, with {_kind(worst)}"
+                text = f"{subject} {error_text(largest, kind)}, with {_kind(largest)}"
                 text += f"; there {listing(others)}" if others else ""
                 found.append(Finding(f"{text}.", tuple(same)))
     return found

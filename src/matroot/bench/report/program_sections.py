@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ..batched_eigh import BATCHED_SINCE, ONE_BY_ONE_ABOVE
 from .case import Case
 from .charts import Axis
 from .figures import Figure
@@ -10,6 +11,8 @@ from .section import ERROR, MS, NO_AXIS, Section
 from .series import by_contestant, in_rows, shape_row, time_of_contestant
 
 IN_GRAPH = "in a CUDA graph"
+BATCHED = ".".join(map(str, BATCHED_SINCE))
+LARGEST = f"{ONE_BY_ONE_ABOVE} x {ONE_BY_ONE_ABOVE}"
 
 
 def _in_graph_too(case: Case) -> list[tuple[str, float | None]]:
@@ -49,7 +52,8 @@ PROGRAM_SECTIONS = {
     "gpu": Section(
         "Every shape on the GPU",
         "Root and gradient, single calls with Python around them. JAX and CuPy: the batched eigendecomposition alone,"
-        " which no root through it can beat; torch.linalg.eigh of torch 2.11 takes matrices above 32 x 32 one by one.",
+        f" which no root through it can beat. Before torch {BATCHED} torch.linalg.eigh takes matrices above {LARGEST}"
+        " one by one.",
         figures=(
             Figure("Time of a call", MS, NO_AXIS, in_rows(shape_row, _in_graph_too), shape_row),
             Figure(

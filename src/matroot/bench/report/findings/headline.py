@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ...batched_eigh import ONE_BY_ONE_ABOVE, is_batched_in
 from ...formatting import ratio
 from ..machines import Machine, Shape, timed_cases
 from .finding import Finding, Pair, error_text, flatten, time_of, worst
@@ -29,14 +30,10 @@ def headline_findings(machine: Machine) -> list[Finding]:
 
 def _named(name: str, machine: Machine) -> str:
     cases = [case for shape in machine.shapes for case in shape.cases.values()]
-    # From 2.12 on torch decomposes batches on a GPU as such, before that only those of small matrices.
-    loops = machine.file.settings["device"] != "cpu" and _version(machine.torch) < (2, 12)
-    loop = ", which takes matrices above 32 x 32 one by one" if loops else ""
+    loops = machine.file.settings["device"] != "cpu" and not is_batched_in(machine.torch)
+    size = f"{ONE_BY_ONE_ABOVE} x {ONE_BY_ONE_ABOVE}"
+    loop = f", which takes matrices above {size} one by one" if loops else ""
     return name.format(batched=batched_decomposition(cases), torch=machine.torch, loop=loop)
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdecimal())
 
 
 def _times(compared: Sequence[Pair], name: str) -> Finding:

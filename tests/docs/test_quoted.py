@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from matroot.bench.solver import BENCHMARKS
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -96,3 +98,13 @@ def test_every_result_has_a_line():
     patterns = [re.compile(re.sub(r"<\w+>|\*", ".*", name)) for name in names]
     for file in (ROOT / "benchmarks/results").iterdir():
         assert any(pattern.fullmatch(file.name) for pattern in patterns), file.name
+
+
+def test_files_and_commands_of_the_solver_exist():
+    """Those that benchmarks/README.md names in full."""
+    text = page("benchmarks/README.md")
+    names = re.findall(r"`([\w-]+\.jsonl?)`", text)
+    assert len(names) > 5
+    assert all((ROOT / "benchmarks/results" / name).exists() for name in names)
+    (command,) = re.findall(r"`python -m matroot\.bench\.solver ([\w ]+)`", text)
+    assert command.split() == list(BENCHMARKS)

@@ -11,6 +11,7 @@ from .section import ERROR, MS, NO_AXIS, Section
 from .series import by_contestant, in_rows, shape_row, time_of_contestant
 
 IN_GRAPH = "in a CUDA graph"
+ALONE = "A forward pass of torch.linalg.eigh is the decomposition alone."
 BATCHED = ".".join(map(str, BATCHED_SINCE))
 LARGEST = f"{ONE_BY_ONE_ABOVE} x {ONE_BY_ONE_ABOVE}"
 
@@ -32,7 +33,7 @@ def _compared(title: str, about: str) -> Section:
     errors = in_rows(_title, lambda case: [(case.contestant, case.error("root"))])
     return Section(
         title,
-        f"{about} A forward pass of torch.linalg.eigh is the decomposition alone.",
+        about,
         figures=(
             Figure("Time of a call", MS, NO_AXIS, in_rows(_title), _title),
             Figure("Error of the root", ERROR, NO_AXIS, errors, _title),
@@ -65,10 +66,18 @@ PROGRAM_SECTIONS = {
             ),
         ),
     ),
-    "hard": _compared("Ill-conditioned batches on the GPU", "Eigenvalues that spread over orders of magnitude."),
-    "large": _compared("Large matrices on the GPU", "One matrix, or a few."),
-    "float64": _compared("float64 and complex on the GPU", "Wide types, and the Fréchet distance of two samples."),
-    "singular": _compared("Singular matrices on the GPU", "Half of the eigenvalues are zeros."),
+    "hard": _compared(
+        "Ill-conditioned batches on the GPU", f"Eigenvalues that spread over orders of magnitude. {ALONE}"
+    ),
+    "large": _compared("Large matrices on the GPU", f"One matrix, or a few. {ALONE}"),
+    "float64": _compared(
+        "float64 and complex on the GPU",
+        f"Wide types, and the Fréchet distance of two samples, by roots and by two decompositions. {ALONE}",
+    ),
+    "singular": _compared(
+        "Singular matrices on the GPU",
+        "Half of the eigenvalues are zeros. torch eigh is the root by torch.linalg.eigh: decomposition and product.",
+    ),
     "overhead": Section(
         "A call beside its kernels",
         "One small matrix, root and gradient, called eagerly; and an autograd Function that does nothing.",

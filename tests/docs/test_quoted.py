@@ -85,6 +85,14 @@ def test_captions_of_the_landing_page_name_machine_and_date():
     assert f"{cpu['processor']} with torch {cpu['torch'].partition('+')[0]}" in text
 
 
+def test_memory_of_compiled_code():
+    """Whatever the batch."""
+    pattern = r"(\S+) MB at n = 64 and (\S+) MB at n = 128 in compiled code"
+    own = [case for case in read("solver-memory-cpu")["results"] if case["solver"] == "minimax+smith"]
+    for said, n in zip(quoted("docs/practice.md", pattern), (64, 128), strict=True):
+        assert {f"{case['bytes'] / 2**20:.1f}" for case in own if case["n"] == n} == {said}
+
+
 def test_the_costs_of_steps_name_machine_and_date():
     machine = read("steps-nvidia-h200")["environment"]
     text = page("docs/cluster.md")

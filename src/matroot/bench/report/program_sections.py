@@ -95,8 +95,9 @@ PROGRAM_SECTIONS = {
     ),
     "precision": Section(
         "Accuracy in both precisions",
-        "Largest error over spectra of condition number κ, 64 x 64 matrices, singular ones left out. In float64"
-        " the errors of eigh are distances to itself: the reference is the same decomposition.",
+        "Largest error over spectra of condition number κ, 64 x 64 matrices, singular ones left out, and solvers where"
+        " one of their results is no number. In float64 the errors of eigh are distances to itself: the reference is"
+        " the same decomposition.",
         figures=tuple(
             Figure(
                 f"{dtype}, {what}",

@@ -139,6 +139,15 @@ def test_the_largest_error_is_the_one_that_is_no_number(tmp_path, suite):
     assert any(expected[suite] in text for text in said)
 
 
+def test_errors_of_different_dtypes_are_not_mixed(tmp_path):
+    found = copy.deepcopy(EXAMPLES["float64"])
+    for result, dtype in zip(found["results"], ("float64", "complex64"), strict=True):
+        result["dtype"] = dtype
+    _, one, other = (finding.text for finding in suite_findings("float64", load(tmp_path, found)))
+    assert one == "Largest error of a root in float64: matroot 1.0·10⁻⁶ and torch eigh 1.6·10⁻⁵."
+    assert other == "Largest error of a root in complex64: matroot 1.0·10⁻⁶ and torch eigh 3.2·10⁻⁵."
+
+
 def test_what_a_forward_pass_of_eigh_is():
     """Of singular matrices the root by it, everywhere else the decomposition."""
     alone = {suite for suite, about in SECTIONS.items() if "is the decomposition alone" in about.about}

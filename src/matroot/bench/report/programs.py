@@ -84,6 +84,7 @@ def _gpu(result: Result) -> Iterator[Case]:
 def _compared(suite: str) -> CasesOf:
     def cases(result: Result) -> Iterator[Case]:
         problem = {"case": str(result["case"]), "batch": _count(result["batch"]), "n": _count(result["n"])}
+        problem |= {"dtype": str(result["dtype"])} if "dtype" in result else {}
         errors, notes = result.get("errors", {}), result.get("notes", {})
         for name in dict.fromkeys([*result["milliseconds"], *errors, *notes]):
             times = result["milliseconds"].get(name, {})

@@ -1,9 +1,10 @@
 """Findings of the suites of ``python -m matroot.bench.gpu`` beside its table of shapes."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from ...formatting import number, ratio
-from ..case import find
+from ..case import Case, find
 from ..results import Results
 from .finding import Finding, error_text, problem, time_of, timed, worst
 from .sentences import listing, name
@@ -29,14 +30,20 @@ def compared(results: Results, *, suite: str) -> list[Finding]:
 
 
 def _largest_errors(results: Results, suite: str) -> list[Finding]:
-    cases = results.suite(suite)
+    """One of each dtype, which is named where there are several."""
+    by_dtype: dict[str, list[Case]] = {}
+    for case in results.suite(suite):
+        if "root" in case.errors:
+            by_dtype.setdefault(str(case.parameters.get("dtype")), []).append(case)
+    return [_largest(cases, f" in {dtype}" if len(by_dtype) > 1 else "") for dtype, cases in by_dtype.items()]
+
+
+def _largest(cases: Sequence[Case], where: str) -> Finding:
     contestants = dict.fromkeys(case.contestant for case in cases)
     found = (worst((case for case in cases if case.contestant == contestant), "root") for contestant in contestants)
     largest = [case for case in found if case]
-    if not largest:
-        return []
     texts = (f"{name(case.contestant)} {error_text(case, 'root')}" for case in largest)
-    return [Finding(f"Largest error of a root: {listing(texts)}.", tuple(largest))]
+    return Finding(f"Largest error of a root{where}: {listing(texts)}.", tuple(largest))
 
 
 def overhead(results: Results) -> list[Finding]:

@@ -148,6 +148,13 @@ def test_errors_of_different_dtypes_are_not_mixed(tmp_path):
     assert other == "Largest error of a root in complex64: matroot 1.0·10⁻⁶ and torch eigh 3.2·10⁻⁵."
 
 
+def test_a_layer_beside_a_network_is_not_faster_than_it(tmp_path):
+    found = copy.deepcopy(EXAMPLES["layers"])
+    found["results"][0]["milliseconds"]["whitened"]["single"] = times_of(0.5)
+    (finding,) = suite_findings("layers", load(tmp_path, found))
+    assert "whitened takes 0.5 ms, 0.25 times as long as plain (2 ms)" in finding.text
+
+
 def test_what_a_forward_pass_of_eigh_is():
     """Of singular matrices the root by it, everywhere else the decomposition."""
     alone = {suite for suite, about in SECTIONS.items() if "is the decomposition alone" in about.about}

@@ -7,7 +7,7 @@ from ...formatting import duration, number, ratio
 from ..case import Case, find
 from ..results import SINGULAR, Results
 from .finding import Finding, error_text, pairs, problem, time_of, timed, worst
-from .sentences import BATCHED, batched_decomposition, compare_times, listing, name
+from .sentences import BATCHED, EQUAL_WITHIN, batched_decomposition, compare_times, listing, name
 from .speedups import range_of_speedups, shape_text
 
 DEFAULTS = ("minimax+smith", "minimax+krylov")
@@ -107,6 +107,14 @@ def memory(results: Results) -> list[Finding]:
     return [Finding(f"{text}; {listed}." if others else f"{text}.", (largest, *others))]
 
 
+def _beside(other: Case, first: Case) -> str:
+    """What is faster than a network is a part of one, not a network that is as good."""
+    if time_of(other) * EQUAL_WITHIN > time_of(first):
+        return compare_times(time_of(other), time_of(first), first.contestant)
+    share = ratio(time_of(other) / time_of(first))
+    return f"{share} times as long as {first.contestant} ({duration(time_of(first))})"
+
+
 def layers(results: Results) -> list[Finding]:
     """Of every network, each variant next to the first."""
     found = []
@@ -115,7 +123,7 @@ def layers(results: Results) -> list[Finding]:
         first, *others = (case for case in cases if case.parameters.get("network") == network)
         for other in others:
             text = f"{network}: {other.contestant} takes {duration(time_of(other))}, "
-            text += compare_times(time_of(other), time_of(first), first.contestant)
+            text += _beside(other, first)
             inside = [time for case in (other, first) if (time := case.values.get("in a CUDA graph")) is not None]
             if len(inside) == 2:
                 text += f"; inside a CUDA graph {listing(map(duration, inside))}"

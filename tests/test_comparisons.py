@@ -1,5 +1,6 @@
 """The script that makes the comparisons of docs/results.md."""
 
+import re
 import runpy
 import subprocess
 from pathlib import Path
@@ -115,3 +116,15 @@ def test_unknown_names_are_answered_with_all(capsys):
     with pytest.raises(SystemExit):
         SCRIPT["main"](["cifar"])
     assert "unknown comparison cifar; there are cifar100, pooling-cifar100" in capsys.readouterr().err
+
+
+def test_the_page_names_what_is_not_made():
+    """Presets of comparisons that have begun; others by their data set, and seeds."""
+    missing = set()
+    for comparison in COMPARISONS.values():
+        path = ROOT / "benchmarks/results" / comparison.file_name
+        if path.exists():
+            made = {run.preset for run in read(path).runs if run.result}
+            missing |= {*comparison.presets.split()} - made
+    text = (ROOT / "docs/results.md").read_text(encoding="utf-8").partition("Not made yet are")[2].partition(":")[0]
+    assert set(re.findall(r"`(.+?)`", text)) == missing

@@ -112,6 +112,14 @@ def test_a_process_that_fails_has_a_note(monkeypatch):
     assert "exit status 1: RuntimeError: no device" in first_use.measure_size(3, "cuda")["notes"]["filled"]
 
 
+@pytest.mark.parametrize(("error", "met"), [(1e-5, "yes"), (1e-3, "no"), (None, "no")])
+def test_what_is_no_number_meets_no_goal(capsys, error, met):
+    result = {"case": "2 x 8", "goal_error": 3e-4, "milliseconds": {}, "notes": {}}
+    errors = {"matroot forward": {"root": error}, singular.OURS_ON_CPU: {"root": 1e-6}}
+    suite_tables.show_singular([result | {"errors": errors}])
+    assert f" {met} " in capsys.readouterr().out
+
+
 def test_singular_matrices_have_roots():
     (result,) = singular.measure("cpu", quick=True)
     for name in ("matroot forward", "torch eigh forward", singular.OURS_ON_CPU):

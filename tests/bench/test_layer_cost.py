@@ -3,6 +3,7 @@
 import pytest
 
 from matroot.bench import layer_cost
+from matroot.bench.format import ResultError
 
 
 def test_a_table(capsys):
@@ -36,3 +37,10 @@ def test_pooling_step():
 def test_networks():
     pytest.importorskip("matroot.models", reason="needs torchvision, which only the training extra has")
     layer_cost.residual_network(2, True, "cpu")()
+
+
+def test_a_file_that_cannot_be_written_is_named_before_anything_is_measured(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(layer_cost, "measure", None)
+    with pytest.raises(ResultError, match="cannot write"):
+        layer_cost.main(["--out", str(tmp_path / "file")])

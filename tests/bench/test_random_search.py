@@ -241,3 +241,11 @@ def test_one_batch_again(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("batch 11: ")
     assert len(lines) == 2 + len(batches.batch_of(11, 8).conditions)
+
+
+def test_the_file_is_that_of_the_device_asked_for(tmp_path, monkeypatch, capsys):
+    """Of the CPU on a machine with a GPU too, where that of the GPU stays as it is."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(program, "device_name", lambda: "a-gpu")
+    assert program.main(["--batches", "1", "--max-n", "4", "--device", "cpu"]) == 0
+    assert [path.name for path in (tmp_path / "benchmarks/results").iterdir()] == ["random-cpu.json"]

@@ -37,8 +37,9 @@ def test_an_interrupt_leaves_no_file(tmp_path, monkeypatch, capsys):
     assert "interrupted" in capsys.readouterr().err
 
 
-def test_a_file_that_cannot_be_written_is_named(tmp_path, capsys):
+def test_a_file_that_cannot_be_written_is_named_before_anything_is_measured(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("")
+    monkeypatch.setitem(solver.BENCHMARKS, "memory", (None, None))
     assert exit_status(lambda: solver.main(["memory", "--quick", "--out", str(tmp_path / "file")])) == 2
     assert f"cannot write {tmp_path / 'file' / 'solver-memory-cpu.json'}" in capsys.readouterr().err
 

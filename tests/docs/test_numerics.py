@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import matroot
 from matroot.methods.minimax import schedules_for
 
 from ..installation import needs_compiled_code
@@ -30,6 +31,16 @@ def test_the_table_is_that_of_the_schedules():
         # A first step of degree 2 takes the square and Y, every other one five products.
         assert (len(schedule.steps[0]), int(products)) == (3, 2 + 5 * (len(schedule.steps) - 1))
         assert error == f"{schedule.error:.1e}"
+
+
+def test_the_cost_of_a_padé_approximant():
+    (last,) = re.findall(r"up to degree (\d+) \$N - 1\$ products and one solve, above \$N\$ solves", PAGE.read_text())
+    A = torch.eye(4, dtype=torch.float64).expand(2, 4, 4)
+    for degree in range(1, 9):
+        with matroot.count_operations(matrices=len(A)) as counts:
+            matroot.sqrtm(A, matroot.Pade(degree))
+        expected = (degree - 1, 1) if degree <= int(last) else (0, degree)
+        assert (counts.products, counts.solves) == expected
 
 
 def test_compositions_end_at_the_error_of_their_schedule(figures):

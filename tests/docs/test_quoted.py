@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from matroot.bench.solver import BENCHMARKS
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -83,6 +85,14 @@ def test_captions_of_the_landing_page_name_machine_and_date():
     assert f"{cpu['processor']} with torch {cpu['torch'].partition('+')[0]}" in text
 
 
+def test_memory_of_compiled_code():
+    """Whatever the batch."""
+    pattern = r"(\S+) MB at n = 64 and (\S+) MB at n = 128 in compiled code"
+    own = [case for case in read("solver-memory-cpu")["results"] if case["solver"] == "minimax+smith"]
+    for said, n in zip(quoted("docs/practice.md", pattern), (64, 128), strict=True):
+        assert {f"{case['bytes'] / 2**20:.1f}" for case in own if case["n"] == n} == {said}
+
+
 def test_the_costs_of_steps_name_machine_and_date():
     machine = read("steps-nvidia-h200")["environment"]
     text = page("docs/cluster.md")
@@ -96,3 +106,13 @@ def test_every_result_has_a_line():
     patterns = [re.compile(re.sub(r"<\w+>|\*", ".*", name)) for name in names]
     for file in (ROOT / "benchmarks/results").iterdir():
         assert any(pattern.fullmatch(file.name) for pattern in patterns), file.name
+
+
+def test_files_and_commands_of_the_solver_exist():
+    """Those that benchmarks/README.md names in full."""
+    text = page("benchmarks/README.md")
+    names = re.findall(r"`([\w-]+\.jsonl?)`", text)
+    assert len(names) > 5
+    assert all((ROOT / "benchmarks/results" / name).exists() for name in names)
+    (command,) = re.findall(r"`python -m matroot\.bench\.solver ([\w ]+)`", text)
+    assert command.split() == list(BENCHMARKS)

@@ -7,6 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from matroot._registry import GRADIENTS, METHODS
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 COLUMNS = ("auto", "paper", "jax eigh", "cupy eigh")
@@ -60,6 +62,10 @@ def test_the_figure_has_colours_for_both_themes(figures):
     used = set(re.findall(r"var\((--\w+), #\w+\)", source))
     assert "--one" in used
     assert all(f"{variable}: #" in dark for variable in used)
+
+
+def test_every_method_and_gradient_is_named():
+    assert all(f'`"{name}"`' in README for name in ("auto", *METHODS, *GRADIENTS))
 
 
 def test_the_two_commands_are_targets():

@@ -20,7 +20,7 @@ from .._environment import device_name
 from .._terminal import exit_status
 from .._timer import Work, milliseconds, milliseconds_of_both, one_line, time_in_graph, time_interleaved
 from .formatting import three_digits
-from .results import save_program
+from .results import require_writable, save_program
 from .text import table
 
 Result = dict[str, Any]
@@ -138,8 +138,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="folder for the JSON file")
     parser.add_argument("--quick", action="store_true", help="tiny batches, to see that everything runs")
     chosen = parser.parse_args(arguments)
-    results = measure("cuda" if torch.cuda.is_available() else "cpu", chosen.quick)
     path = chosen.out / f"layers-{device_name()}.json"
+    require_writable(path)  # before minutes of measurements
+    results = measure("cuda" if torch.cuda.is_available() else "cpu", chosen.quick)
     quick = " --quick" if chosen.quick else ""
     save_program(path, f"python -m matroot.bench.layer_cost{quick}", results)
     show(results)

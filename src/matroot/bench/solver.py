@@ -31,7 +31,7 @@ from .problems import (
     value_and_gradient,
     with_spectrum,
 )
-from .results import save_program
+from .results import require_writable, save_program
 from .suites.accuracy import CONDITIONS, errors, matrices, operations, spectra
 from .suites.speed import QUICK, SHAPES
 from .text import shape, table
@@ -202,6 +202,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     for name in chosen.benchmark:
         measure, show = BENCHMARKS[name]
+        path = chosen.out / f"solver-{name}-cpu.json"
+        require_writable(path)  # before minutes of measurements
         results: list[Result] = []
         try:
             for result in measure(chosen.quick):
@@ -211,7 +213,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             print(f"\ninterrupted; no file written for {name}", file=sys.stderr)
             return 130
-        path = chosen.out / f"solver-{name}-cpu.json"
         quick = " --quick" if chosen.quick else ""
         save_program(path, f"python -m matroot.bench.solver {name}{quick}", results)
         show(results)

@@ -107,6 +107,16 @@ def test_bars_end_at_their_numbers_and_say_them():
 
 
 @pytest.mark.usefixtures("_settings")
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [((None, None), "not measured"), ((math.nan, 1e-7), "nan"), ((1e-7, math.nan), "nan"), ((0.0, None), "0")],
+)
+def test_what_has_no_mark_is_said(numbers, said):
+    (axes,) = bar_chart(PAPER, Axis("error"), (1e-8, 1), [Group("g", (Bar("ours", numbers, 0),))]).axes
+    assert [text.get_text() for text in axes.texts] == ["g", said]
+
+
+@pytest.mark.usefixtures("_settings")
 def test_pairs_are_a_full_and_an_empty_mark():
     (axes,) = bar_chart(PAPER, Axis("error"), (1e-8, 1), [Group("g", (Bar("ours", (1e-7, 3e-7), 0),))]).axes
     marks = {line.get_xdata()[0]: line.get_markerfacecolor() for line in axes.get_lines()}

@@ -79,6 +79,21 @@ def test_accuracy_names_the_exceptions_and_who_has_no_number(tmp_path):
     assert closer.endswith("than Newton-Schulz for 1 of 2 kinds; not for log of condition 1.0·10⁶.")
 
 
+def test_solvers_that_never_give_a_number_are_named(tmp_path):
+    cases = [case("accuracy", "ns", {"spectrum": "log", "condition": 1e3}, errors={"root": None})]
+    (finding,) = suite_findings("accuracy", results(tmp_path, cases))
+    assert finding.text.endswith("of condition up to 1000: not always a number: Newton-Schulz.")
+
+
+def test_what_is_no_number_is_not_as_exact_as_the_default(tmp_path):
+    cases = [
+        case("batch", name, {"batch": 4}, time, {"root": error})
+        for name, time, error in (("auto", 2.0, 1e-7), ("mtp-lya", 1.0, None))
+    ]
+    fastest, *_ = suite_findings("batch", results(tmp_path, cases))
+    assert fastest.text.endswith("the default is the fastest everywhere (1 of 1).")
+
+
 def test_the_papers_method_against_a_decomposition(tmp_path):
     cases = []
     for n, ours, theirs in ((16, 3.0, 1.0), (64, 2.0, 4.0)):

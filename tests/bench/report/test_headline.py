@@ -2,8 +2,10 @@
 
 import pytest
 
+from matroot._page.drawing import PAPER, drawing
 from matroot.bench.report import content_of
 from matroot.bench.report.findings.headline import headline_findings
+from matroot.bench.report.headline import headline_drawings
 from matroot.bench.report.machines import machines
 
 from .example_results import case, document, gpu, load
@@ -82,6 +84,32 @@ def test_errors_are_the_largest_of_both_names_of_the_papers_method(tmp_path):
     (machine,) = machines([load(tmp_path, document(suites=()) | {"cases": cases})])
     *_, exact = headline_findings(machine)
     assert exact.sentence == "1.0·10⁻⁷ is the largest error of a root; the paper's method 0.3."
+
+
+def test_an_error_that_is_no_number_is_the_largest(tmp_path):
+    shapes = [
+        (1, 64, {"auto": 0.5, "jax eigh": 1.0}, {"auto": 1e-7}),
+        (64, 48, {"auto": 0.5, "jax eigh": 1.0}, {"auto": 1e-7}),
+    ]
+    found = gpu(*shapes)
+    found["results"][1]["errors"]["auto"]["root"] = None
+    (machine,) = machines([load(tmp_path, found)])
+    *_, exact = headline_findings(machine)
+    assert exact.sentence == "nan is the largest error of a root, 2.0·10⁻⁷ of a gradient."
+
+
+def test_figures_say_what_is_no_number(tmp_path):
+    """Of SciPy, which has no gradient, the root alone is shown."""
+    cases = [
+        case("speed", name, {"batch": 2, "n": n}, 1.0, {"root": error, "gradient": None})
+        for n in (48, 64)
+        for name, error in (("auto", None), ("scipy", 1e-7))
+    ]
+    (machine,) = machines([load(tmp_path, document(suites=()) | {"cases": cases})])
+    ((_, error),) = headline_drawings([machine])
+    with drawing(PAPER, "bench"):
+        (axes,) = error.draw(PAPER).axes
+    assert [text.get_text() for text in axes.texts].count("nan") == 2
 
 
 def test_other_outputs_than_the_root_are_no_headline(tmp_path):

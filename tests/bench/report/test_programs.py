@@ -1,5 +1,6 @@
 """Result files of the programs beside ``matroot bench``: what they become, and how wrong ones are explained."""
 
+import copy
 import re
 
 import pytest
@@ -94,7 +95,8 @@ EXAMPLES = {
     ),
 }
 FOUND = {
-    **dict.fromkeys(("hard", "large", "float64", "singular"), FASTER),
+    **dict.fromkeys(("hard", "large", "float64"), f"the fastest decomposition alone (torch, JAX or CuPy) {FASTER}"),
+    "singular": f"the root by torch.linalg.eigh {FASTER}",
     "overhead": "Calls in a row of 1 x 64 take 1500 µs each, those of an empty Function 500 µs.",
     "first-use": "The first call of a process takes up to 4 s (1 x 64), 0.5 s with kernels on disk.",
     "steps": "The largest growth of a time from one n to the next is 2-fold (4 x 64, from n = 64 to 65).",
@@ -114,6 +116,49 @@ def test_every_program_has_its_section_its_figure_and_its_finding(tmp_path, suit
     assert part.suite == suite
     assert part.figures
     assert FOUND[suite] in part.findings[0][0].text
+
+
+def test_errors_that_could_not_be_measured_have_their_reason(tmp_path):
+    """As the program writes them."""
+    found = gpu((4, 16, {"auto": 0.5, "paper": 4.0}, {"auto": 2e-7}))
+    found["results"][0]["errors"]["paper"] = {"root": None, "gradient": None, "note": "RuntimeError: no memory"}
+    _, paper, _ = load(tmp_path, found).cases
+    assert (paper.contestant, paper.time, paper.errors, paper.note) == ("paper", 4.0, {}, "RuntimeError: no memory")
+
+
+@pytest.mark.parametrize("suite", ["precision", "singular"])
+def test_the_largest_error_is_the_one_that_is_no_number(tmp_path, suite):
+    found = copy.deepcopy(EXAMPLES[suite])
+    for result in found["results"]:
+        if suite == "singular":
+            result["errors"]["torch eigh"]["root"] = None
+        else:
+            result["root_error"] = None
+    said = [finding.text for finding in suite_findings(suite, load(tmp_path, found))]
+    expected = {"singular": "torch eigh nan", "precision": "The largest error of a root in float32 is nan, with"}
+    assert any(expected[suite] in text for text in said)
+
+
+def test_errors_of_different_dtypes_are_not_mixed(tmp_path):
+    found = copy.deepcopy(EXAMPLES["float64"])
+    for result, dtype in zip(found["results"], ("float64", "complex64"), strict=True):
+        result["dtype"] = dtype
+    _, one, other = (finding.text for finding in suite_findings("float64", load(tmp_path, found)))
+    assert one == "Largest error of a root in float64: matroot 1.0·10⁻⁶ and torch eigh 1.6·10⁻⁵."
+    assert other == "Largest error of a root in complex64: matroot 1.0·10⁻⁶ and torch eigh 3.2·10⁻⁵."
+
+
+def test_a_layer_beside_a_network_is_not_faster_than_it(tmp_path):
+    found = copy.deepcopy(EXAMPLES["layers"])
+    found["results"][0]["milliseconds"]["whitened"]["single"] = times_of(0.5)
+    (finding,) = suite_findings("layers", load(tmp_path, found))
+    assert "whitened takes 0.5 ms, 0.25 times as long as plain (2 ms)" in finding.text
+
+
+def test_what_a_forward_pass_of_eigh_is():
+    """Of singular matrices the root by it, everywhere else the decomposition."""
+    alone = {suite for suite, about in SECTIONS.items() if "is the decomposition alone" in about.about}
+    assert alone == {"hard", "large", "float64"}
 
 
 def test_a_page_of_all_programs(tmp_path):

@@ -15,6 +15,7 @@ import matroot
 
 from ..._timer import Work, seconds
 from ..baselines import EighRoot, PaperRoot
+from ..batched_eigh import takes_one_by_one
 from ..entries import SOLVERS
 from ..problems import Function, forward_backward
 
@@ -33,7 +34,7 @@ LIBRARIES = ("cupy eigh", "jax eigh")
 COMPILED = "torch.compile"
 
 MANY = 2000
-"""``torch.linalg.eigh`` takes batches on a GPU matrix by matrix, and is left out for more than these."""
+"""Matrices above which ``torch.linalg.eigh`` is left out where it takes them one by one."""
 
 
 def works(A: Tensor, G: Tensor) -> tuple[dict[str, Work], dict[str, str]]:
@@ -43,7 +44,7 @@ def works(A: Tensor, G: Tensor) -> tuple[dict[str, Work], dict[str, str]]:
         name: partial(forward_backward, function, X, G) for name, function in DIFFERENTIABLE.items()
     }
     notes: dict[str, str] = {}
-    if len(A) > MANY:
+    if len(A) > MANY and takes_one_by_one(torch.__version__, A.shape[-1]):
         del found["torch eigh"]
         notes["torch eigh"] = f"left out above {MANY} matrices: it takes them one by one"
     libraries, why = library_works(A.detach())

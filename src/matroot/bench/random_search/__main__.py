@@ -41,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return show_batch(chosen.only, chosen.device, chosen.max_n)
     if chosen.jobs < 1:
         parser.error(f"--jobs must be at least 1, got {chosen.jobs}")
-    path = chosen.out or Path("benchmarks/results") / f"random-{device_name()}.json"
+    device = "cpu" if chosen.device == "cpu" else device_name()
+    path = chosen.out or Path("benchmarks/results") / f"random-{device}.json"
     search = Search(chosen.device, chosen.max_n) if chosen.fresh else load(path, chosen.device, chosen.max_n)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

@@ -36,6 +36,10 @@ class Case:
         """Whether the inverse root was measured, in suites that measure both."""
         return bool(self.parameters.get("inverse"))
 
+    def is_nan(self, kind: str) -> bool:
+        """Whether an error was measured and is no number, which files write as null."""
+        return kind in self.errors and self.errors[kind] is None
+
     def error(self, *names: str) -> float | None:
         """The first of some errors that was measured."""
         return next((e for name in names if (e := self.errors.get(name)) is not None), None)

@@ -59,7 +59,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Bar:
-    """A row of a group: one number is a bar, two are a full and an empty mark; None is one that was not measured."""
+    """A row of a group: one number is a bar, two are a full and an empty mark; None: not measured, NaN: no number."""
 
     name: str
     numbers: tuple[float | None, ...]
@@ -189,7 +189,7 @@ def bar_chart(palette: Palette, x: Axis, ends: Range, groups: Sequence[Group], w
 def _bar(axes: "Axes", palette: Palette, at: float, bar: Bar, x: Axis, ends: Range) -> None:
     (value,) = bar.numbers
     if value is None or not x.shows(value):
-        _missing(axes, palette, at, ends)
+        _instead(axes, palette, at, ends, value)
         return
     colour = palette.colour(bar.style)
     axes.barh(at, value - ends[0], left=ends[0], height=0.74, color=colour, alpha=0.45 if bar.partial else 1.0, lw=0)
@@ -198,9 +198,10 @@ def _bar(axes: "Axes", palette: Palette, at: float, bar: Bar, x: Axis, ends: Ran
 
 
 def _marks(axes: "Axes", palette: Palette, at: float, bar: Bar, x: Axis, ends: Range) -> None:
-    shown = [(value, full) for value, full in zip(bar.numbers, (True, False), strict=True) if value and x.shows(value)]
-    if not shown:
-        _missing(axes, palette, at, ends)
+    measured = [(value, full) for value, full in zip(bar.numbers, (True, False), strict=True) if value is not None]
+    shown = [(value, full) for value, full in measured if x.shows(value)]
+    if not shown or any(math.isnan(value) for value, _ in measured):
+        _instead(axes, palette, at, ends, min((value for value, _ in measured), key=math.isfinite, default=None))
         return
     colour = palette.colour(bar.style)
     axes.hlines(at, ends[0], max(value for value, _ in shown), color=colour, linewidth=0.8, alpha=0.5)
@@ -209,8 +210,10 @@ def _marks(axes: "Axes", palette: Palette, at: float, bar: Bar, x: Axis, ends: R
         axes.plot([value], [at], "o", color=colour, markerfacecolor=face, markersize=size, markeredgewidth=1.4)
 
 
-def _missing(axes: "Axes", palette: Palette, at: float, ends: Range) -> None:
-    axes.annotate("not measured", (ends[0], at), (4, 0), textcoords="offset points", va="center", color=palette.faint)
+def _instead(axes: "Axes", palette: Palette, at: float, ends: Range, value: float | None) -> None:
+    """What has no place on the axis, as text."""
+    text = number(value, missing="not measured")
+    axes.annotate(text, (ends[0], at), (4, 0), textcoords="offset points", va="center", color=palette.faint)
 
 
 def _axes(width: float, height: float, left: float, bottom: float) -> "tuple[Figure, Axes]":

@@ -1,7 +1,9 @@
 """The headline figures: everybody's time and error at the common shapes, one pair of charts for each machine."""
 
+import math
 from collections.abc import Sequence
 
+from .case import Case
 from .charts import Axis, Bar, Group, Range, axis_range, bar_chart
 from .drawings import Drawing
 from .findings.headline import headline_findings
@@ -51,10 +53,17 @@ def _group(shape: Shape, what: str, torch: str) -> Group:
     bars = (
         Bar(
             NAMES[case.contestant].format(torch=torch),
-            (case.time,) if what == "time" else (case.errors.get("root"), case.errors.get("gradient")),
+            (case.time,) if what == "time" else (_error(case, "root"), _error(case, "gradient")),
             STYLES[case.contestant],
             partial=case.contestant in FORWARD_ONLY,
         )
         for case in cases
     )
     return Group(shape.title, tuple(bars))
+
+
+def _error(case: Case, kind: str) -> float | None:
+    """NaN where it is no number; of those without a gradient none was measured."""
+    if case.is_nan(kind) and not (kind == "gradient" and case.contestant in FORWARD_ONLY):
+        return math.nan
+    return case.errors.get(kind)

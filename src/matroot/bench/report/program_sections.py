@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ..batched_eigh import BATCHED_SINCE, ONE_BY_ONE_ABOVE
 from .case import Case
 from .charts import Axis
 from .figures import Figure
@@ -10,6 +11,10 @@ from .section import ERROR, MS, NO_AXIS, Section
 from .series import by_contestant, in_rows, shape_row, time_of_contestant
 
 IN_GRAPH = "in a CUDA graph"
+ALONE = "A forward pass of torch.linalg.eigh is the decomposition alone."
+ITSELF = "In float64 the errors of eigh are distances to itself: the reference is the same decomposition."
+BATCHED = ".".join(map(str, BATCHED_SINCE))
+LARGEST = f"{ONE_BY_ONE_ABOVE} x {ONE_BY_ONE_ABOVE}"
 
 
 def _in_graph_too(case: Case) -> list[tuple[str, float | None]]:
@@ -29,7 +34,7 @@ def _compared(title: str, about: str) -> Section:
     errors = in_rows(_title, lambda case: [(case.contestant, case.error("root"))])
     return Section(
         title,
-        f"{about} A forward pass of torch.linalg.eigh is the decomposition alone.",
+        about,
         figures=(
             Figure("Time of a call", MS, NO_AXIS, in_rows(_title), _title),
             Figure("Error of the root", ERROR, NO_AXIS, errors, _title),
@@ -49,7 +54,8 @@ PROGRAM_SECTIONS = {
     "gpu": Section(
         "Every shape on the GPU",
         "Root and gradient, single calls with Python around them. JAX and CuPy: the batched eigendecomposition alone,"
-        " which no root through it can beat; torch.linalg.eigh of torch 2.11 takes matrices above 32 x 32 one by one.",
+        f" which no root through it can beat. Before torch {BATCHED} torch.linalg.eigh takes matrices above {LARGEST}"
+        " one by one.",
         figures=(
             Figure("Time of a call", MS, NO_AXIS, in_rows(shape_row, _in_graph_too), shape_row),
             Figure(
@@ -61,10 +67,18 @@ PROGRAM_SECTIONS = {
             ),
         ),
     ),
-    "hard": _compared("Ill-conditioned batches on the GPU", "Eigenvalues that spread over orders of magnitude."),
-    "large": _compared("Large matrices on the GPU", "One matrix, or a few."),
-    "float64": _compared("float64 and complex on the GPU", "Wide types, and the Fréchet distance of two samples."),
-    "singular": _compared("Singular matrices on the GPU", "Half of the eigenvalues are zeros."),
+    "hard": _compared(
+        "Ill-conditioned batches on the GPU", f"Eigenvalues that spread over orders of magnitude. {ALONE}"
+    ),
+    "large": _compared("Large matrices on the GPU", f"One matrix, or a few. {ALONE}"),
+    "float64": _compared(
+        "float64 and complex on the GPU",
+        f"Wide types, and the Fréchet distance of two samples, by roots and by two decompositions. {ALONE} {ITSELF}",
+    ),
+    "singular": _compared(
+        "Singular matrices on the GPU",
+        "Half of the eigenvalues are zeros. torch eigh is the root by torch.linalg.eigh: decomposition and product.",
+    ),
     "overhead": Section(
         "A call beside its kernels",
         "One small matrix, root and gradient, called eagerly; and an autograd Function that does nothing.",
@@ -82,8 +96,8 @@ PROGRAM_SECTIONS = {
     ),
     "precision": Section(
         "Accuracy in both precisions",
-        "Largest error over spectra of condition number κ, 64 x 64 matrices, singular ones left out. In float64"
-        " the errors of eigh are distances to itself: the reference is the same decomposition.",
+        "Largest error over spectra of condition number κ, 64 x 64 matrices, singular ones left out, and solvers where"
+        f" one of their results is no number. {ITSELF}",
         figures=tuple(
             Figure(
                 f"{dtype}, {what}",

@@ -61,7 +61,9 @@ def _checked_cases(cases_of: CasesOf, result: Any, at: str, program: str) -> lis
 def _gpu(result: Result) -> Iterator[Case]:
     """Single calls are the time; calls in a row, and those inside a CUDA graph, are values beside it."""
     shape = {"batch": _count(result["batch"]), "n": _count(result["n"])}
-    notes = result.get("notes", {})
+    notes, errors = result.get("notes", {}), result["errors"]
+    # An entry whose errors could not be measured has the reason in their place.
+    notes = {name: found["note"] for name, found in errors.items() if "note" in found} | notes
     graph = _times(result.get("graph_milliseconds", {}).get("root"))
     for name in dict.fromkeys([*result["milliseconds"], *notes]):
         times = result["milliseconds"].get(name, {})
@@ -73,7 +75,7 @@ def _gpu(result: Result) -> Iterator[Case]:
             name,
             shape,
             milliseconds=_times(times.get("single")),
-            errors={kind: _number(e) for kind, e in result["errors"].get(name, {}).items()},
+            errors={kind: _number(e) for kind, e in errors.get(name, {}).items() if "note" not in errors[name]},
             values=values,
             note=notes.get(name),
         )
@@ -82,6 +84,7 @@ def _gpu(result: Result) -> Iterator[Case]:
 def _compared(suite: str) -> CasesOf:
     def cases(result: Result) -> Iterator[Case]:
         problem = {"case": str(result["case"]), "batch": _count(result["batch"]), "n": _count(result["n"])}
+        problem |= {"dtype": str(result["dtype"])} if "dtype" in result else {}
         errors, notes = result.get("errors", {}), result.get("notes", {})
         for name in dict.fromkeys([*result["milliseconds"], *errors, *notes]):
             times = result["milliseconds"].get(name, {})

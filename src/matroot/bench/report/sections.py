@@ -18,7 +18,8 @@ BENCH_SECTIONS = {
         "Accuracy",
         "Largest error of each solver on matrices of known spectrum, against an eigendecomposition in float64."
         " matroot (smith) is what the default runs in compiled code and on a GPU, matroot (krylov) what it runs in"
-        " ordinary operations; SciPy has no gradient. Singular matrices have no condition number and are not drawn.",
+        " ordinary operations; SciPy has no gradient. Singular matrices have no condition number and are not drawn, nor"
+        " is a solver where one of its results is no number.",
         "SVD is accurate by default. MPA-Lya is always closer than Newton-Schulz; on very ill-conditioned matrices its"
         " linear system may round so that Newton-Schulz is slightly ahead.",
         figures=tuple(
@@ -129,7 +130,8 @@ BENCH_SECTIONS = {
     ),
     "schemes": Section(
         "Backward schemes",
-        "The backward pass of 64 matrices of size 64 x 64 in three ways: time and memory.",
+        "The backward pass of 64 matrices of size 64 x 64 in three ways: its time, and the memory of forward and"
+        " backward pass together.",
         "The Lyapunov solver is ahead of both automatic differentiation (RMAD) and the implicit function (IF) in time"
         " and memory.",
         (

@@ -111,26 +111,30 @@ def by_contestant(
     ordered: bool = True,
     joined: bool = True,
 ) -> MakeSeries:
-    """One series per contestant; ``largest`` keeps the largest y at each x, ``ordered`` sorts by x."""
+    """One series per contestant; ``largest`` keeps the largest y at each x where all are numbers, ``ordered`` sorts."""
 
     def make(cases: Sequence[Case]) -> list[Series]:
         points: dict[str, list[Point]] = {}
+        gaps: dict[str, set[float]] = {}
         for case in filter(keep, cases):
             x, y = point(case)
             if _is_number(x) and _is_number(y):
                 points.setdefault(case.contestant, []).append((x, y))  # type: ignore[arg-type]
+            elif _is_number(x):
+                gaps.setdefault(case.contestant, set()).add(x)  # type: ignore[arg-type]
         if largest:
-            points = {name: _largest_at_each_x(ps) for name, ps in points.items()}
+            points = {name: _largest_at_each_x(ps, gaps.get(name, set())) for name, ps in points.items()}
         return [
             Series(name, sorted(ps) if ordered else ps, _style(name, index), joined=joined, label=label(name))
             for index, (name, ps) in enumerate(points.items())
+            if ps
         ]
 
     return make
 
 
-def _largest_at_each_x(points: Sequence[Point]) -> list[Point]:
-    return [(x, max(b for a, b in points if a == x)) for x in {a for a, _ in points}]
+def _largest_at_each_x(points: Sequence[Point], gaps: set[float]) -> list[Point]:
+    return [(x, max(b for a, b in points if a == x)) for x in {a for a, _ in points} - gaps]
 
 
 def curves(keep: Callable[[Case], bool] = every_case) -> MakeSeries:

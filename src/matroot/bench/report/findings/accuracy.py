@@ -170,18 +170,17 @@ def _largest_errors(cases: list[Case], kind: str, subject: str) -> list[Finding]
     not_finite: list[Case] = []
     for contestant in dict.fromkeys(case.contestant for case in cases):
         measured = [case for case in cases if case.contestant == contestant and kind in case.errors]
-        failed = [case for case in measured if case.errors[kind] is None]
+        failed = [case for case in measured if case.is_nan(kind)]
         if failed:
             not_finite.append(failed[0])
         elif measured:
             largest.append(max(measured, key=lambda case: error_of(case, kind)))
-    if not largest:
-        return []
     largest.sort(key=lambda case: error_of(case, kind))
-    text = f"{subject}: {listing(f'{name(case.contestant)} {number(error_of(case, kind))}' for case in largest)}"
+    parts = [listing(f"{name(case.contestant)} {number(error_of(case, kind))}" for case in largest)]
     if not_finite:
-        text += f"; not always a number: {listing(name(case.contestant) for case in not_finite)}"
-    return [Finding(f"{text}.", (*largest, *not_finite))]
+        parts.append(f"not always a number: {listing(name(case.contestant) for case in not_finite)}")
+    text = "; ".join(part for part in parts if part)
+    return [Finding(f"{subject}: {text}.", (*largest, *not_finite))] if text else []
 
 
 def _mpa_lya_against_newton_schulz(cases: list[Case]) -> list[Finding]:

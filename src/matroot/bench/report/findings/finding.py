@@ -1,8 +1,10 @@
 """A finding, and how the cases it compares are selected."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ...formatting import number
 from ..case import Case, find, find_decomposition
 
 PROBLEM = ("case", "batch", "n", "shape", "output", "spectrum", "condition")
@@ -65,3 +67,14 @@ def time_of(case: Case) -> float:
 def error_of(case: Case, *kinds: str) -> float:
     """The first of some errors, of a case that has one."""
     return case.error(*kinds) or 0.0
+
+
+def worst(cases: Iterable[Case], kind: str) -> Case | None:
+    """The case with the largest error; what is no number is above all numbers."""
+    measured = [case for case in cases if kind in case.errors]
+    return max(measured, key=lambda case: math.inf if case.is_nan(kind) else error_of(case, kind), default=None)
+
+
+def error_text(case: Case, kind: str) -> str:
+    """An error that was measured, ``nan`` where it is no number."""
+    return number(case.errors[kind], missing="nan")

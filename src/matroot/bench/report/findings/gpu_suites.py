@@ -1,16 +1,18 @@
 """Findings of the suites of ``python -m matroot.bench.gpu`` beside its table of shapes."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from ...formatting import number, ratio
-from ..case import find
+from ..case import Case, find
 from ..results import Results
-from .finding import Finding, error_of, problem, time_of, timed
+from .finding import Finding, error_text, problem, time_of, timed, worst
 from .sentences import listing, name
 from .speedups import range_of_speedups
 
 FORWARD = "matroot forward"
 DECOMPOSITIONS = ("torch eigh forward", "jax eigh", "cupy eigh")
+DECOMPOSITION = "the fastest decomposition alone (torch, JAX or CuPy)"
 
 
 def compared(results: Results, *, suite: str) -> list[Finding]:
@@ -22,20 +24,26 @@ def compared(results: Results, *, suite: str) -> list[Finding]:
         others = [case for one in DECOMPOSITIONS if (case := find(cases, one, **problem(own))) and case.time]
         if others:
             fastest.append((own, min(others, key=time_of)))
-    decomposition = "the fastest decomposition alone (torch, JAX or CuPy)"
-    return range_of_speedups(fastest, decomposition, "the root of matroot") + _largest_errors(results, suite)
+    # Of singular matrices it is the root by a decomposition that is timed.
+    other = "the root by torch.linalg.eigh" if suite == "singular" else DECOMPOSITION
+    return range_of_speedups(fastest, other, "the root of matroot") + _largest_errors(results, suite)
 
 
 def _largest_errors(results: Results, suite: str) -> list[Finding]:
-    measured = [case for case in results.suite(suite) if case.errors.get("root") is not None]
-    worst = [
-        max((case for case in measured if case.contestant == contestant), key=lambda case: error_of(case, "root"))
-        for contestant in dict.fromkeys(case.contestant for case in measured)
-    ]
-    if not worst:
-        return []
-    texts = (f"{name(case.contestant)} {number(error_of(case, 'root'))}" for case in worst)
-    return [Finding(f"Largest error of a root: {listing(texts)}.", tuple(worst))]
+    """One of each dtype, which is named where there are several."""
+    by_dtype: dict[str, list[Case]] = {}
+    for case in results.suite(suite):
+        if "root" in case.errors:
+            by_dtype.setdefault(str(case.parameters.get("dtype")), []).append(case)
+    return [_largest(cases, f" in {dtype}" if len(by_dtype) > 1 else "") for dtype, cases in by_dtype.items()]
+
+
+def _largest(cases: Sequence[Case], where: str) -> Finding:
+    contestants = dict.fromkeys(case.contestant for case in cases)
+    found = (worst((case for case in cases if case.contestant == contestant), "root") for contestant in contestants)
+    largest = [case for case in found if case]
+    texts = (f"{name(case.contestant)} {error_text(case, 'root')}" for case in largest)
+    return Finding(f"Largest error of a root{where}: {listing(texts)}.", tuple(largest))
 
 
 def overhead(results: Results) -> list[Finding]:

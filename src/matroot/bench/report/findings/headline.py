@@ -1,11 +1,11 @@
 """The sentences of the first screen: how fast, how exact, against whom."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from ...formatting import number, ratio
-from ..case import Case
+from ...batched_eigh import ONE_BY_ONE_ABOVE, is_batched_in
+from ...formatting import ratio
 from ..machines import Machine, Shape, timed_cases
-from .finding import Finding, Pair, flatten, time_of
+from .finding import Finding, Pair, error_text, flatten, time_of, worst
 from .sentences import BATCHED, EQUAL_WITHIN, batched_decomposition, listing
 
 RIVALS = (
@@ -30,14 +30,10 @@ def headline_findings(machine: Machine) -> list[Finding]:
 
 def _named(name: str, machine: Machine) -> str:
     cases = [case for shape in machine.shapes for case in shape.cases.values()]
-    # From 2.12 on torch decomposes batches on a GPU as such, before that only those of small matrices.
-    loops = machine.file.settings["device"] != "cpu" and _version(machine.torch) < (2, 12)
-    loop = ", which takes matrices above 32 x 32 one by one" if loops else ""
+    loops = machine.file.settings["device"] != "cpu" and not is_batched_in(machine.torch)
+    size = f"{ONE_BY_ONE_ABOVE} x {ONE_BY_ONE_ABOVE}"
+    loop = f", which takes matrices above {size} one by one" if loops else ""
     return name.format(batched=batched_decomposition(cases), torch=machine.torch, loop=loop)
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdecimal())
 
 
 def _times(compared: Sequence[Pair], name: str) -> Finding:
@@ -53,29 +49,26 @@ def _times(compared: Sequence[Pair], name: str) -> Finding:
 def _errors(shapes: Sequence[Shape]) -> list[Finding]:
     """The largest error of root and gradient over the shapes; those of others beside it."""
     own = _largest(shapes, ("auto",))
-    if own is None:
+    if "root" not in own:
         return []
-    others = {name: found for name, contestants in EXACT.items() if (found := _largest(shapes, contestants))}
+    found = {name: _largest(shapes, contestants) for name, contestants in EXACT.items()}
+    others = {name: errors for name, errors in found.items() if "root" in errors}
     compared = f"; {listing(f'{name} {_both(found)}' for name, found in others.items())}" if others else ""
     named = ("auto", *(contestant for contestants in EXACT.values() for contestant in contestants))
     cases = tuple(case for shape in shapes for name in named if (case := shape.cases.get(name)))
     text = f"is the largest error of a root{_of_gradient(own)}{compared}."
-    return [Finding(text, cases, number(own["root"]))]
+    return [Finding(text, cases, own["root"])]
 
 
-def _largest(shapes: Sequence[Shape], contestants: Sequence[str]) -> dict[str, float] | None:
+def _largest(shapes: Sequence[Shape], contestants: Sequence[str]) -> dict[str, str]:
+    """The largest error of each kind that was measured, as text."""
     cases = [case for shape in shapes for name in contestants if (case := shape.cases.get(name))]
-    found = {kind: max(errors) for kind in ("root", "gradient") if (errors := _measured(cases, kind))}
-    return found if "root" in found else None
+    return {kind: error_text(case, kind) for kind in ("root", "gradient") if (case := worst(cases, kind))}
 
 
-def _measured(cases: Iterable[Case], kind: str) -> list[float]:
-    return [error for case in cases if (error := case.errors.get(kind)) is not None]
+def _of_gradient(found: dict[str, str]) -> str:
+    return f", {found['gradient']} of a gradient" if "gradient" in found else ""
 
 
-def _of_gradient(found: dict[str, float]) -> str:
-    return f", {number(found['gradient'])} of a gradient" if "gradient" in found else ""
-
-
-def _both(found: dict[str, float]) -> str:
-    return " and ".join(number(found[kind]) for kind in ("root", "gradient") if kind in found)
+def _both(found: dict[str, str]) -> str:
+    return " and ".join(found.values())

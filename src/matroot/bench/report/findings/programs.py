@@ -6,8 +6,8 @@ from typing import Any
 from ...formatting import duration, number, ratio
 from ..case import Case, find
 from ..results import SINGULAR, Results
-from .finding import Finding, error_of, pairs, problem, time_of, timed
-from .sentences import BATCHED, batched_decomposition, compare_times, listing, name
+from .finding import Finding, error_text, pairs, problem, time_of, timed, worst
+from .sentences import BATCHED, EQUAL_WITHIN, batched_decomposition, compare_times, listing, name
 from .speedups import range_of_speedups, shape_text
 
 DEFAULTS = ("minimax+smith", "minimax+krylov")
@@ -60,14 +60,13 @@ def precision(results: Results) -> list[Finding]:
         own = [case for case in cases if case.parameters.get("dtype") == dtype]
         default_cases = [case for case in own if case.contestant == DEFAULTS[0]]
         for kind, what in (("root", "root"), ("inverse", "inverse root")):
-            measured = [case for case in default_cases if case.errors.get(kind) is not None]
-            if measured:
-                worst = max(measured, key=lambda case: error_of(case, kind))
-                same = [case for case in own if problem(case) == problem(worst) and case.errors.get(kind) is not None]
-                rest = (case for case in same if case is not worst)
-                others = [f"{name(case.contestant)} {number(error_of(case, kind))}" for case in rest]
+            largest = worst(default_cases, kind)
+            if largest:
+                same = [case for case in own if problem(case) == problem(largest) and kind in case.errors]
+                rest = (case for case in same if case is not largest)
+                others = [f"{name(case.contestant)} {error_text(case, kind)}" for case in rest]
                 subject = f"The largest error of {'an' if kind == 'inverse' else 'a'} {what} in {dtype} is"
-                text = f"{subject} {number(error_of(worst, kind))}, with {_kind(worst)}"
+                text = f"{subject} {error_text(largest, kind)}, with {_kind(largest)}"
                 text += f"; there {listing(others)}" if others else ""
                 found.append(Finding(f"{text}.", tuple(same)))
     return found
@@ -108,6 +107,14 @@ def memory(results: Results) -> list[Finding]:
     return [Finding(f"{text}; {listed}." if others else f"{text}.", (largest, *others))]
 
 
+def _beside(other: Case, first: Case) -> str:
+    """What is faster than a network is a part of one, not a network that is as good."""
+    if time_of(other) * EQUAL_WITHIN > time_of(first):
+        return compare_times(time_of(other), time_of(first), first.contestant)
+    share = ratio(time_of(other) / time_of(first))
+    return f"{share} times as long as {first.contestant} ({duration(time_of(first))})"
+
+
 def layers(results: Results) -> list[Finding]:
     """Of every network, each variant next to the first."""
     found = []
@@ -116,7 +123,7 @@ def layers(results: Results) -> list[Finding]:
         first, *others = (case for case in cases if case.parameters.get("network") == network)
         for other in others:
             text = f"{network}: {other.contestant} takes {duration(time_of(other))}, "
-            text += compare_times(time_of(other), time_of(first), first.contestant)
+            text += _beside(other, first)
             inside = [time for case in (other, first) if (time := case.values.get("in a CUDA graph")) is not None]
             if len(inside) == 2:
                 text += f"; inside a CUDA graph {listing(map(duration, inside))}"

@@ -124,6 +124,8 @@ def _default_is_fastest(cases: Sequence[Case], parameter: str, quantity: str) ->
 
 
 def _as_exact(case: Case, auto: Case) -> bool:
+    if case is not auto and (case.is_nan("root") or case.is_nan("inverse")):
+        return False
     error, limit = case.error("root", "inverse"), auto.error("root", "inverse")
     return error is None or limit is None or error <= SIMILAR_ERROR * limit
 

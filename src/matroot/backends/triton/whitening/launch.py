@@ -13,6 +13,8 @@ LARGEST = 128
 """Kernels are for groups of up to this many channels."""
 
 _MOST_POSITIONS = 1 << 30
+_MOST_GROUPS = (1 << 16) - 1
+"""Programs along the second dimension of a grid."""
 _RESIDENT = 2
 """Programs on a multiprocessor; each writes a matrix to be added up."""
 
@@ -27,6 +29,7 @@ def fits(x: Tensor, groups: int) -> bool:
     return (
         x.dtype in (torch.float16, torch.bfloat16)
         and x.shape[1] <= LARGEST * groups
+        and groups <= _MOST_GROUPS
         and 0 < x.numel() < _MOST_POSITIONS * x.shape[1]
         and channels_last(x)
         and available(x.device)

@@ -33,6 +33,13 @@ def test_forward_methods(function):
     assert forward(function, Eigen()) == Counts(products=1, decompositions=1)  # eigenvalues tell
 
 
+def test_systems_of_a_single_right_hand_side_are_none():
+    """``Minimax`` solves some to estimate the condition."""
+    counts = forward(matroot.sqrtm, matroot.Minimax(tolerance=1e-6))
+    assert counts.products > 0
+    assert counts.solves == 0
+
+
 @pytest.mark.parametrize("function", [matroot.sqrtm, matroot.invsqrtm])
 @pytest.mark.parametrize("form", ["coupled", "single"])
 @pytest.mark.parametrize("iterations", [2, 3, 5, 8])

@@ -47,9 +47,9 @@ _FIELDS = {
 def count_operations(matrices: int | None = None) -> Iterator[Counts]:
     """Count products, solves, factorisations and decompositions of eager code in the block.
 
-    Forward and backward passes alike; matrix-vector products do not count. Kernels on a GPU decide for themselves
-    how many products a matrix takes: ``counts.uncounted`` says how often one was called; ``backend="torch"`` counts
-    instead. Code run by ``torch.compile`` is not seen.
+    Forward and backward passes alike; products with vectors and systems of one right-hand side do not count. Kernels on
+    a GPU decide for themselves how many products a matrix takes: ``counts.uncounted`` says how often one was called;
+    ``backend="torch"`` counts instead. Code run by ``torch.compile`` is not seen.
 
     Args:
         matrices: None counts a batched operation once. A number counts it once for every matrix in it, and the counts
@@ -94,11 +94,11 @@ class _Counter(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         field = _FIELDS.get(func.overloadpacket)
-        if field is not None and (field != "products" or _square(args[-2:])):
+        if field is not None and _square({"products": args[-2:], "solves": args[:2]}.get(field, ())):
             weight = 1 if self.matrices is None else args[0].shape[:-2].numel() / self.matrices
             setattr(self.counts, field, getattr(self.counts, field) + weight)
         return func(*args, **(kwargs or {}))
 
 
-def _square(factors) -> bool:
-    return all(factor.shape[-1] == factor.shape[-2] for factor in factors)
+def _square(matrices) -> bool:
+    return all(matrix.shape[-1] == matrix.shape[-2] for matrix in matrices)

@@ -137,3 +137,11 @@ def test_what_fits(x, taken, monkeypatch):
     assert not whitening.fits(x, 2)
     monkeypatch.setattr(whitening, "available", lambda device: True)
     assert whitening.fits(x, 2) == taken
+
+
+def test_groups_fit_a_grid(monkeypatch):
+    """CUDA takes 65535 programs along the second dimension."""
+    monkeypatch.setattr(whitening, "available", lambda device: True)
+    x = torch.empty(2, 1 << 16, dtype=torch.half)
+    assert whitening.fits(x, 1 << 15)
+    assert not whitening.fits(x, 1 << 16)

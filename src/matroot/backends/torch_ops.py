@@ -125,12 +125,15 @@ def inverse_norm(factor: Tensor) -> Tensor:
     """The largest eigenvalue of (L L^H)^-1, shape (*,): an estimate from below, mostly within a factor of two.
 
     Three inverse iterations from a vector of ones with irregular signs. Meaningless where the
-    factorisation failed.
+    factorisation failed. ``torch.cholesky_solve`` takes batches on CUDA by MAGMA up to torch 2.11, which allocates
+    memory for a single right-hand side and waits for the device: a CUDA graph cannot capture that.
     """
     v = irregular_signs(factor)
     growth = torch.linalg.vector_norm(v, dim=-2)
+    transposed = adjoint(factor)
     for _ in range(3):
-        v = torch.cholesky_solve(v / growth[..., None], factor)
+        v = torch.linalg.solve_triangular(factor, v / growth[..., None], upper=False)
+        v = torch.linalg.solve_triangular(transposed, v, upper=True)
         growth = torch.linalg.vector_norm(v, dim=-2)
     return growth[..., 0]
 

@@ -4,6 +4,7 @@ import importlib
 import re
 
 import pytest
+import torch
 
 from matroot.backends.triton.launch import COMMON_OPTIONS
 
@@ -98,3 +99,23 @@ def narrow_factors(ttir: str, axis: str):
         for line in re.findall(rf"^.*{name}\b(?! =|: i32).*$", ttir, re.MULTILINE):
             if "arith.extsi" not in line:
                 yield line.strip()
+
+
+@pytest.mark.parametrize("capability", [80, 90, 100])
+@pytest.mark.parametrize("size", [16, 64, 128])
+def test_moments_compile_as_they_are_launched(size, capability, monkeypatch):
+    """In as many stages as the GPU takes."""
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    from matroot.backends.triton.whitening import kernels, launch
+
+    monkeypatch.setattr(launch, "multiprocessors", lambda device: 100)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: divmod(capability, 10))
+    plan = launch._plan.__wrapped__(10000, size, 1, torch.device("cuda"))
+    kernel, constants = kernels.moments_kernel, plan.pass_options | {"OWN_MEAN": True}
+    options = {name: constants.pop(name) for name in ("num_warps", "num_stages")} | COMMON_OPTIONS
+    signature = {p.name: argument(p) for p in kernel.params}
+    aligned = {(place,): [["tt.divisibility", 16]] for place in range(5)}
+    source = ASTSource(fn=kernel, signature=signature, constexprs=constants, attrs=aligned)
+    assert triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options).asm["cubin"]

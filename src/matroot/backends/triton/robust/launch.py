@@ -44,13 +44,17 @@ def _launch(
     kernel: Any, tensors: tuple[Tensor, ...], sum_rows: int, deferred: Tensor, numbers: tuple, n: int, key: tuple
 ) -> None:
     batch, device, options = len(deferred), deferred.device, _options(n, deferred.device)
-    side, tile_rows, depth = options["side"], options["side"] // options["TILE"], _padded(n, options["DEPTH"])
+    side, tile_rows = options["side"], options["side"] // options["TILE"]
 
     def arguments(groups: int, programs: int) -> tuple:
         scratch, sums = _memory(groups, side, (sum_rows, tile_rows * tile_rows), device)
-        return *tensors, scratch, sums, deferred, batch, groups, programs, *numbers, depth
+        return *tensors, scratch, sums, deferred, batch, groups, programs, *numbers, _padded(n, options["DEPTH"])
 
-    resident = max(1, resident_programs(kernel, lambda: arguments(1, 1), options, device, key))
+    resident = resident_programs(kernel, lambda: arguments(1, 1), options, device, key)
+    if not resident:  # how much shared memory code needs differs between GPUs with as much of it
+        options = options | {"DEPTH": options["DEPTH"] // 2}
+        resident = resident_programs(kernel, lambda: arguments(1, 1), options, device, key)
+    resident = max(1, resident)
     max_groups = max(1, _MAX_SCRATCH // (4 * BUFFERS.value * side * side))
     programs, groups = _group_shape(tile_rows, batch, resident, max_groups)
     launch_cached(kernel, (groups * programs, 1, 1), arguments(groups, programs), options, key)

@@ -13,6 +13,8 @@ LARGEST = 128
 """Kernels are for groups of up to this many channels."""
 
 _MOST_POSITIONS = 1 << 30
+_MOST_GROUPS = (1 << 16) - 1
+"""Programs along the second dimension of a grid."""
 _RESIDENT = 2
 """Programs on a multiprocessor; each writes a matrix to be added up."""
 
@@ -27,6 +29,7 @@ def fits(x: Tensor, groups: int) -> bool:
     return (
         x.dtype in (torch.float16, torch.bfloat16)
         and x.shape[1] <= LARGEST * groups
+        and groups <= _MOST_GROUPS
         and 0 < x.numel() < _MOST_POSITIONS * x.shape[1]
         and channels_last(x)
         and available(x.device)
@@ -114,11 +117,16 @@ def _plan(positions: int, channels: int, groups: int, device: torch.device) -> _
     parts = -(-positions // chunk)
     shape = {"SIZE": size, "D": padded}
     # Two stages of the largest groups would not fit into the 99 KB of smaller GPUs.
-    stages = 2 if padded <= 64 else 1
+    stages = 2 if padded <= 64 and not _in_one_stage(device) else 1
     pass_options = {"CHANNELS": channels, **shape, "BLOCK": block, "FLOAT32_FACTORS": device.type != "cuda"}
     pass_options |= {"num_warps": 8, "num_stages": stages}
     sum_options = {**shape, "PARTS": 8192 // padded, "num_warps": 8}
     return _Plan(positions, chunk, parts, (parts, groups, 1), (size, groups, 1), pass_options, sum_options)
+
+
+def _in_one_stage(device: torch.device) -> bool:
+    """Whether Triton up to 3.6 fails to compile some kernels in two stages: for compute capability 10."""
+    return device.type == "cuda" and torch.cuda.get_device_capability(device)[0] == 10
 
 
 def _vector(parameter: Tensor | None, unused: Tensor) -> Tensor:

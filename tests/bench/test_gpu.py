@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import matroot
+from matroot._terminal import CommandError
 from matroot.bench.gpu import __main__ as program
 from matroot.bench.gpu import baselines, measure, roofline, table
 from matroot.bench.problems import forward_backward
@@ -76,9 +77,9 @@ def test_every_shape_has_a_goal():
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="about machines without CUDA")
-def test_without_a_gpu_it_says_so(tmp_path, capsys):
-    assert program.main(["--quick", "--out", str(tmp_path)]) == 1
-    assert "no CUDA device" in capsys.readouterr().err
+def test_without_a_gpu_it_says_so(tmp_path):
+    with pytest.raises(CommandError, match="no CUDA device"):
+        program.main(["--quick", "--out", str(tmp_path)])
     assert not list(tmp_path.iterdir())
 
 

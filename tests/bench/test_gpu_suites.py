@@ -11,6 +11,7 @@ import matroot
 from matroot.bench.gpu import __main__ as program
 from matroot.bench.gpu import baselines, compared, first_use, frechet, problems, singular, steps, suite_tables
 from matroot.bench.gpu.suites import SUITES
+from matroot.bench.suites import GPU_NAMES
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -187,6 +188,10 @@ def test_each_suite_has_a_file(tmp_path, monkeypatch, capsys):
         program.main(["--suites", "nonsense"])
     message = capsys.readouterr().err
     assert all(name in message for name in SUITES)
+
+
+def test_their_names_are_known_without_torch():
+    assert (program.TABLE, *SUITES) == GPU_NAMES
 
 
 def test_a_backend_that_is_named_is_measured():

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 import matroot
-from matroot._cli import info, main
+from matroot._cli import bench, info, main
 from matroot.bench import suites
+from matroot.bench.gpu import __main__ as gpu_program
 
 WITHOUT_TORCH = """
 import sys, types
@@ -88,7 +89,31 @@ def test_an_unknown_suite_lists_the_valid_ones(capsys):
         main.main(["bench", "--suite", "nonsense"])
     assert stopped.value.code == 2
     message = capsys.readouterr().err
-    assert all(name in message for name in suites.NAMES)
+    assert all(name in message for name in (*suites.NAMES, *suites.GPU_NAMES))
+
+
+@pytest.mark.parametrize(
+    ("named", "others"), [(["hard", "float64", "hard"], None), (["speed", "hard"], ["speed"]), ([], [])]
+)
+def test_bench_measures_suites_of_a_gpu(named, others, monkeypatch, tmp_path):
+    """In files of their own, after the others; of a GPU none unless it is named."""
+    calls = []
+    monkeypatch.setattr(bench, "run_suites", lambda settings, folder, names, fresh: calls.append(names) or 1)
+    monkeypatch.setattr(gpu_program, "main", lambda arguments: calls.append(arguments) or 0)
+    given = ["bench", "--device", "cuda", "--quick", "--out", str(tmp_path), *(["--suite", *named] if named else [])]
+    assert main.main(given) == (0 if others is None else 1)
+    on_gpu = [name for name in dict.fromkeys(named) if name in suites.GPU_NAMES]
+    expected = [["--suites", *on_gpu, "--out", str(tmp_path), "--quick"]] if on_gpu else []
+    assert calls == ([] if others is None else [others]) + expected
+
+
+def test_suites_of_a_gpu_need_one(capsys, monkeypatch):
+    assert main.main(["bench", "--suite", "hard", "scalar"]) == 2
+    assert capsys.readouterr().err == "hard: with --device cuda only\n"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for named in (["hard"], ["hard", "scalar"]):
+        assert main.main(["bench", "--suite", *named, "--device", "cuda"]) == 2
+        assert capsys.readouterr().err.endswith("there is no CUDA device here\n")
 
 
 def test_bench_measures_the_chosen_suites_and_resumes(tmp_path, capsys):

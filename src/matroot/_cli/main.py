@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .. import __version__
 from .._terminal import exit_status
-from ..bench.suites import NAMES
+from ..bench.suites import GPU_NAMES, NAMES
 
 OWN_ARGUMENTS = ("train", "compare")
 """Commands that read their arguments themselves, from the fields of a recipe."""
@@ -81,9 +81,10 @@ def _describe_bench(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        choices=NAMES,
+        choices=(*NAMES, *GPU_NAMES),
         metavar="NAME",
-        help=f"what to measure, all unless given: {', '.join(NAMES)}",
+        help=f"what to measure: {', '.join(NAMES)}, all of these unless given; with --device cuda also "
+        f"{', '.join(GPU_NAMES)}, each in a file DIR/gpu-NAME-<device>.json",
     )
     parser.add_argument("--quick", action="store_true", help="few small cases, under a minute in all")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where to measure; default cpu")

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from ..._environment import device_name
-from ..._terminal import exit_status
+from ..._terminal import CommandError, exit_status
 from ..results import save_program
 from . import __doc__ as description
 from .baselines import versions
@@ -80,8 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.backend != "auto" and (others := {TABLE, "float64"} & {*chosen.suites}):
         parser.error(f"--backend {chosen.backend}: name suites, and not {' and '.join(sorted(others))}")
     if not torch.cuda.is_available():
-        print("there is no CUDA device here", file=sys.stderr)
-        return 1
+        raise CommandError("there is no CUDA device here")
     for name in dict.fromkeys(chosen.suites):
         path = path_of(chosen.out, name, chosen.backend)
         if name == TABLE:

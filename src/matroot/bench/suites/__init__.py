@@ -26,6 +26,9 @@ NAMES = (
 )
 """In the order of a run."""
 
+GPU_NAMES = ("shapes", "hard", "large", "float64", "first-use", "singular", "overhead", "steps")
+"""Suites of ``matroot.bench.gpu``, which writes a file for each."""
+
 
 def groups(name: str, settings: "Settings") -> "Iterator[Group]":
     """What a suite measures with these settings."""

@@ -192,11 +192,12 @@ def fastest_supported(context: CallContext, method: Method, gradient: Gradient) 
 
 
 def _own_gradient(context: CallContext, method: Method, backend: str) -> Gradient:
-    """The gradient of a method that is named alone: the first that a fused backend supports, else the last."""
+    """The gradient of a method that is named alone: the first that a fused backend supports, else the last; the first
+    too if such a backend is named, which then says why it does not."""
     candidates = [choose_gradient(name) for name in method.gradient_names]
     for candidate in candidates[:-1]:
-        found = BACKENDS[fastest_supported(context, method, candidate) if backend == "auto" else backend]
-        if isinstance(found, FusedBackend) and found.why_unsupported(context, method, candidate) is None:
+        found = fastest_supported(context, method, candidate) if backend == "auto" else backend
+        if isinstance(BACKENDS[found], FusedBackend):
             return candidate
     return candidates[-1]
 
@@ -205,19 +206,16 @@ def _auto(context: CallContext, backend: str) -> tuple[Method, Gradient, str]:
     """Method, gradient and reason where the caller leaves the method open."""
     if backend == "lapack":
         return Eigen(), Exact(), "what the backend is for"
+    if backend != "auto" and isinstance(BACKENDS[backend], FusedBackend):
+        return Minimax(), Smith(), "what the backend is for"
     on_cpu = context.device.type == "cpu"
-    names = BACKENDS if backend == "auto" else (backend,)
-    supported = any(
-        isinstance(BACKENDS[name], FusedBackend) and BACKENDS[name].why_unsupported(context, Minimax(), Smith()) is None
-        for name in names
-    )
-    if supported and not on_cpu:
+    found = "torch" if backend == "torch" else fastest_supported(context, Minimax(), Smith())
+    fused = isinstance(BACKENDS[found], FusedBackend)
+    if fused and not on_cpu:
         return Minimax(), Smith(), "there are kernels for it"
     if not on_cpu:
         return Minimax(), Krylov(), f"products suit {context.device.type}, where decompositions wait for the host"
-    if backend in ("compiled", "refined", "embedded"):
-        return Minimax(), Smith(), "what the backend is for"
-    if not supported:
+    if not fused:
         return Eigen(), Exact(), "there is no compiled code for this call"
     largest_of_few, largest = _LARGEST_MINIMAX_ON_CPU.get(context.dtype, _LARGEST_MINIMAX_IN_FLOAT32_ON_CPU)
     if context.n > (largest_of_few if context.few else largest):

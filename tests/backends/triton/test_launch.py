@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import matroot
-from matroot.backends.triton import minimax
+from matroot.backends.triton import driver, minimax
 from matroot.backends.triton.launch import COMMON_OPTIONS, LaunchSequence, launch, launch_cached, launch_compiled
 from matroot.backends.triton.layout import as_compiled
 from matroot.backends.triton.on_chip import launch as on_chip
@@ -32,16 +32,18 @@ def test_without_a_gpu_there_is_no_kernel():
 
 
 @pytest.mark.parametrize(
-    ("spec", "hip", "capability", "reason"),
+    ("spec", "hip", "capability", "failure", "reason"),
     [
-        (object(), None, (9, 0), None),
-        (object(), None, (8, 0), None),
-        (None, None, (9, 0), "Triton is not installed"),
-        (object(), "6.4", (9, 4), "the GPU is not NVIDIA's"),
-        (object(), None, (7, 5), "the GPU has compute capability 7.5, kernels need 8.0"),
+        (object(), None, (9, 0), None, None),
+        (object(), None, (8, 0), None, None),
+        (None, None, (9, 0), "", "Triton is not installed"),
+        (object(), "6.4", (9, 4), "", "the GPU is not NVIDIA's"),
+        (object(), None, (7, 5), "", "the GPU has compute capability 7.5, kernels need 8.0"),
+        (object(), None, (9, 0), "no compiler", "no compiler"),
     ],
 )
-def test_unavailable_reason(spec, hip, capability, reason, monkeypatch):
+def test_unavailable_reason(spec, hip, capability, failure, reason, monkeypatch):
+    monkeypatch.setattr(driver, "failure", lambda: failure)
     monkeypatch.setattr(minimax, "find_spec", lambda name: spec)
     monkeypatch.setattr(torch.version, "hip", hip)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)

@@ -5,58 +5,58 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any
 
 import torch
 
 from .compile_log import log_slow_compilation
 from .source_hash import hash_callees_first
 
-
-class _Compilations(NamedTuple):
-    """Kernels that were begun, and the hash of Triton that all need: of some hundred MB, which takes a while."""
-
-    kernels: list[Any]
-    triton_key: Future
-
-
-_compilations: ContextVar[_Compilations | None] = ContextVar("kernels that are compiled together", default=None)
+_begun: ContextVar[list[Any] | None] = ContextVar("kernels that are compiled together", default=None)
 
 
 def compiling_only() -> bool:
     """Whether launches are to compile their kernels and not to run them."""
-    return _compilations.get() is not None
+    return _begun.get() is not None
+
+
+@cache
+def hash_of_triton() -> Future:
+    """Triton's hash of itself, which every compilation needs: of some hundred MB, in a thread, as it takes a while."""
+    from triton.runtime.cache import triton_key
+
+    pool = ThreadPoolExecutor(1)
+    hashed = pool.submit(triton_key)
+    pool.shutdown(wait=False)
+    return hashed
 
 
 @contextlib.contextmanager
 def compile_together() -> Iterator[None]:
     """Launches inside compile their kernels and do not run them; all are compiled where this ends."""
     from triton import AsyncCompileMode
-    from triton.runtime.cache import triton_key
 
+    hash_of_triton()
     kernels: list[Any] = []
-    with log_slow_compilation(kernels), _CompilingPool() as pool, ThreadPoolExecutor(1) as hashing:
-        token = _compilations.set(_Compilations(kernels, hashing.submit(triton_key)))
+    with log_slow_compilation(kernels), _CompilingPool() as pool:
+        token = _begun.set(kernels)
         try:
             with AsyncCompileMode(pool, ignore_errors=True):  # which is left behind where it raises one
                 yield
             for compilation in pool.begun:
                 compilation.result()
         finally:
-            _compilations.reset(token)
+            _begun.reset(token)
 
 
 def begin_to_compile(kernel: Any, arguments: tuple, options: dict[str, Any]) -> None:
     """Inside ``compile_together``: compile a kernel for these arguments, unless that was begun before."""
-    compilations = _compilations.get()
-    assert compilations is not None
-    compilations.kernels.append(kernel)
+    kernels = _begun.get()
+    assert kernels is not None
+    kernels.append(kernel)
     hash_callees_first(kernel)
-    if arguments[0].is_cuda:
-        from triton.runtime import driver
-
-        driver.active.get_current_target()  # the first time it compiles a part of Triton in C
-    compilations.triton_key.result()
+    hash_of_triton().result()
     kernel.warmup(*arguments, grid=(1, 1, 1), **options)
 
 

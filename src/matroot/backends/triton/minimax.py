@@ -13,6 +13,7 @@ from torch import Tensor
 from ..._tracing import constant_in_traces
 from .._base import readable
 from ..torch_ops import rounding_tolerance
+from . import driver
 from .compile_together import compile_together
 from .layout import aligned, as_compiled
 from .on_chip import launch as on_chip
@@ -24,7 +25,8 @@ LARGEST = 16384
 
 @constant_in_traces  # not the function with a cache itself, into which torch.compile would look
 def unavailable_reason(device: torch.device) -> str | None:
-    """Why kernels cannot run on a CUDA device: no Triton, not NVIDIA's, or no tensor cores for bfloat16; or None."""
+    """Why kernels cannot run on a CUDA device, or None: no Triton, not NVIDIA's, no tensor cores for bfloat16, or
+    Triton does not start."""
     return _unavailable_reason(device)
 
 
@@ -35,7 +37,9 @@ def _unavailable_reason(device: torch.device) -> str | None:
     if torch.version.hip is not None:
         return "the GPU is not NVIDIA's"
     major, minor = torch.cuda.get_device_capability(device)
-    return None if major >= 8 else f"the GPU has compute capability {major}.{minor}, kernels need 8.0"
+    if major < 8:
+        return f"the GPU has compute capability {major}.{minor}, kernels need 8.0"
+    return driver.failure()
 
 
 _prepared: set[tuple] = set()

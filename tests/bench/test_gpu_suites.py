@@ -107,6 +107,19 @@ def test_first_use_starts_processes(tmp_path, monkeypatch):
     assert not result["seconds"]
 
 
+def test_what_triton_itself_takes_is_measured_beside(monkeypatch):
+    monkeypatch.setattr(first_use, "_first_call", lambda n, *_: {"first": float(n)})
+    found = {result["case"]: result["seconds"]["filled"]["first"] for result in first_use.measure("cuda", quick=False)}
+    assert found == {"1 x 64": 64.0, "1 x 128": 128.0, "1 x 256": 256.0, "a kernel that does nothing": 0.0}
+
+
+def test_a_kernel_that_does_nothing_runs(tmp_path, monkeypatch):
+    pytest.importorskip("triton")
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    found = first_use._first_call(first_use.NOTHING, "cpu", "auto", str(tmp_path))
+    assert found["first"] > 0
+
+
 def test_a_process_that_fails_has_a_note(monkeypatch):
     ended = SimpleNamespace(returncode=1, stderr="RuntimeError: no device")
     monkeypatch.setattr(first_use.subprocess, "run", lambda *_, **__: ended)

@@ -17,6 +17,8 @@ SIZES = {64: 3.0, 128: 5.0, 256: 8.0}
 """Goals for the first call, in seconds."""
 LIMIT = 120.0
 """Seconds after which a process is ended."""
+NOTHING = 0
+"""In the place of a size: a kernel of one instruction, for what Triton itself takes."""
 
 
 def measure(device: str, quick: bool, backend: str = "auto") -> Iterator[Result]:
@@ -26,11 +28,14 @@ def measure(device: str, quick: bool, backend: str = "auto") -> Iterator[Result]
     """
     for n in (4,) if quick else SIZES:
         yield measure_size(n, device, backend)
+    if device == "cuda":
+        yield measure_size(NOTHING, device)
 
 
 def measure_size(n: int, device: str, backend: str = "auto") -> Result:
     """Seconds of the first and second call and of the whole ``process``, with an ``empty`` and a ``filled`` cache."""
-    result: Result = {"case": f"1 x {n}", "n": n, "goal_seconds": SIZES.get(n), "seconds": {}, "notes": {}}
+    case = f"1 x {n}" if n else "a kernel that does nothing"
+    result: Result = {"case": case, "n": n, "goal_seconds": SIZES.get(n), "seconds": {}, "notes": {}}
     with TemporaryDirectory() as folder:
         for cache in ("empty", "filled"):
             try:

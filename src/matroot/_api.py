@@ -9,6 +9,7 @@ from ._autograd.roots import roots_by_torch_ops
 from ._dispatch import prepare
 from ._inputs import require_definite, require_ridge, require_roots
 from ._sharding import is_sharded, local_matrices, sharded_like
+from ._symbolic import one_node
 from .gradients import Gradient
 from .methods import Method
 from .methods._base import Output, is_inverse
@@ -26,6 +27,7 @@ class Roots(NamedTuple):
     invsqrt: Tensor
 
 
+@one_node
 def sqrtm(
     A: Tensor,
     method: str | Method = "auto",
@@ -73,6 +75,7 @@ def sqrtm(
     return _evaluate(A, "sqrt", method, gradient, ridge, check, backend)[0]
 
 
+@one_node
 def invsqrtm(
     A: Tensor,
     method: str | Method = "auto",
@@ -113,6 +116,7 @@ def invsqrtm(
     return _evaluate(A, "invsqrt", method, gradient, ridge, check, backend)[0]
 
 
+@one_node
 def roots(
     A: Tensor,
     method: str | Method = "auto",

@@ -3,12 +3,14 @@
 import torch
 from torch import Tensor
 
+from .._symbolic import one_node
 from .._tracing import autocast_disabled
 from ..backends import torch_ops
 from ._products import scatter
 from ._validation import require_feature_maps
 
 
+@one_node
 def covariance(x: Tensor, *, correction: int = 0, eps: float = 0.0) -> Tensor:
     """Covariance of the channels over all positions, one matrix per map.
 

@@ -2,6 +2,7 @@
 
 from torch import Tensor, nn
 
+from .._symbolic import one_node
 from ..gradients import Gradient
 from ..methods import Method
 from ._channel_reduction import channel_reduction
@@ -61,6 +62,7 @@ class CovariancePool(SecondOrderPool):
         n = self.in_channels if self.reduce_to is None else self.reduce_to
         return n * (n + 1) // 2 if self.triangle else n * n
 
+    @one_node
     def forward(self, x: Tensor) -> Tensor:
         require_feature_maps(x, dims=self.dims, channels=self.in_channels)
         features = self.reduce(x)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from .._registry import validate
+from .._symbolic import one_node
 from .._tracing import autocast_disabled
 from ..gradients import Gradient
 from ..methods import Method
@@ -171,6 +172,7 @@ class DecorrelatedBatchNorm(nn.Module):
         matrix = matrix.to(torch.promote_types(matrix.dtype, torch.float32))
         return matrix if self.track == "whitening" else inverse_root(add_to_diagonal(matrix, self.eps), self._spec())
 
+    @one_node
     def forward(self, x: Tensor) -> Tensor:
         self._require_input(x)
         if self.training:

@@ -2,6 +2,7 @@
 
 from torch import Tensor, nn
 
+from .._symbolic import one_node
 from ..gradients import Gradient
 from ..methods import Method
 from ._printing import constructor_arguments
@@ -46,6 +47,7 @@ class SecondOrderHead(nn.Module):
         self.first_order = nn.Linear(in_features, num_classes)
         self.second_order = nn.Linear(self.pool.out_features, num_classes)
 
+    @one_node
     def forward(self, tokens: Tensor) -> Tensor:
         shape = tuple(tokens.shape)
         if tokens.ndim != 3:

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from .._symbolic import one_node
 from ..gradients import Gradient
 from ..methods import Method
 from ._printing import constructor_arguments
@@ -56,6 +57,7 @@ class TemporalCovariancePool(SecondOrderPool):
         _require_odd(window)
         self.window, self.per_frame = window, per_frame
 
+    @one_node
     def forward(self, video: Tensor) -> Tensor:
         require_feature_maps(video, "video", dims=3)
         wide = video.to(torch.promote_types(video.dtype, torch.float32))
@@ -117,6 +119,7 @@ class TemporalAttention(nn.Module):
         for parameter in (self.norm.weight, *self.temporal.parameters()):
             nn.init.zeros_(parameter)
 
+    @one_node
     def forward(self, video: Tensor) -> Tensor:
         require_feature_maps(video, "video", dims=3, channels=self.channels)
         attended = (video + self.norm(self._in_space(video))) * self._in_channels(video)

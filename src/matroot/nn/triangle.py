@@ -5,7 +5,10 @@ from math import isqrt
 import torch
 from torch import Tensor
 
+from .._symbolic import one_node
 
+
+@one_node
 def triangle(M: Tensor, keep_norm: bool = False) -> Tensor:
     """The upper triangle of symmetric matrices with the diagonal, row by row.
 
@@ -31,6 +34,7 @@ def triangle(M: Tensor, keep_norm: bool = False) -> Tensor:
     return v * _weights(row == column, v) if keep_norm else v
 
 
+@one_node
 def untriangle(v: Tensor, keep_norm: bool = False) -> Tensor:
     """The symmetric matrix with this upper triangle: the inverse of :func:`triangle`.
 

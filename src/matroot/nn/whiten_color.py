@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from .._api import invsqrtm, sqrtm
 from .._registry import validate
+from .._symbolic import one_node
 from .._tracing import autocast_disabled
 from ..gradients import Gradient
 from ..methods import Method
@@ -40,6 +41,7 @@ class Coloring:
         return Coloring(self.mean.repeat(times, 1, 1, 1), self.root.repeat(times, 1, 1, 1))
 
 
+@one_node
 def coloring(
     style: Tensor,
     *,
@@ -76,6 +78,7 @@ def coloring(
     return Coloring(mean, sqrtm(covariance_of_deviations(Y, correction=1, eps=eps), method, gradient=gradient))
 
 
+@one_node
 def whiten_color(
     content: Tensor,
     style: Tensor | Coloring,
@@ -205,6 +208,7 @@ class WhitenColor(nn.Module):
         """
         return coloring(style, groups=self.groups, eps=self.eps, method=self.method, gradient=self.gradient)
 
+    @one_node
     def forward(self, content: Tensor, style: Tensor | Coloring) -> Tensor:
         return whiten_color(
             content,

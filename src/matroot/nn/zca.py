@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from .._api import Roots, roots
 from .._registry import validate
+from .._symbolic import one_node
 from .._tracing import autocast_disabled, exporting
 from ..gradients import Gradient
 from ..methods import Method
@@ -181,6 +182,7 @@ class ZCAWhitening(nn.Module):
             dtype = self._compute_dtype(Y)
             return self._result(Y.to(dtype) @ self._current_roots().sqrt.to(dtype) + self.mean.to(dtype), Y)
 
+    @one_node
     def forward(self, X: Tensor) -> Tensor:
         return self.transform(X)
 

@@ -123,7 +123,7 @@ def test_ill_conditioned_decompositions(kind):
         assert error(gradient, exact_gradient(A, G, inverse)) < tolerance
 
 
-@pytest.mark.parametrize("exponent", [-38, -16, 14, 60])
+@pytest.mark.parametrize("exponent", [-50, -38, -16, 14, 60])
 def test_ill_conditioned_decompositions_at_any_scale(exponent):
     """As above: up to the ends of the range matrices are not left to decompositions in float32."""
     scale = 4.0**exponent
@@ -135,6 +135,22 @@ def test_ill_conditioned_decompositions_at_any_scale(exponent):
     assert error(inverse.detach() * scale**0.5, exact_inverse_root(A)) < tolerance
     (gradient,) = torch.autograd.grad(root, X, G)
     assert error(gradient * scale**0.5, exact_gradient(A, G)) < tolerance
+
+
+@pytest.mark.parametrize("n", [3, 80])
+def test_ill_conditioned_complex_matrices(n):
+    """Those of condition 1e5 are decomposed in float64, the other one of the batch in float32."""
+    A = torch.stack([with_eigenvalues(spectrum("log", n, k), dtype=torch.complex128) for k in (10, 1e5, 1e5)])
+    A = A.to(torch.complex64)
+    X, G = A.clone().requires_grad_(), random_like(A)
+    S, R = matroot.roots(X, "eigen")
+    tolerance = 40 * U * math.sqrt(n)
+    for root, true, inverse in ((S, exact_root(A), False), (R, exact_inverse_root(A), True)):
+        (gradient,) = torch.autograd.grad(root, X, G, retain_graph=True)
+        exact = exact_gradient(A, G, inverse)
+        for k in range(3):
+            assert error(root[k].detach(), true[k]) < tolerance
+            assert error(gradient[k], exact[k]) < tolerance
 
 
 def with_one_small(directions, condition):

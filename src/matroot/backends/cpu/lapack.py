@@ -18,9 +18,6 @@ from .. import torch_ops
 from .._base import CallContext, Cotangents, Evaluation, FusedBackend, Tensors, by_kind, unsupported_pair
 from .chunks import cache_sized_slices
 
-_ILL_CONDITIONED = 300.0
-"""Decompositions in float32 lose about as many digits of the smallest eigenvalues as the condition number has."""
-
 
 class Lapack(FusedBackend):
     """``Eigen`` with ``Exact`` for float32 and float64."""
@@ -110,10 +107,7 @@ def _eigh(A: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
         values, vectors = torch.linalg.eigh(X)
         values[unusual] = 0
     if A.dtype == torch.float32:
-        wide = values[:, 0] < values[:, -1] / _ILL_CONDITIONED
-        if wide.any():
-            exact_values, exact_vectors = torch.linalg.eigh(_twice_symmetric(A[wide].double(), ridge))
-            values[wide], vectors[wide] = exact_values.to(A.dtype), exact_vectors.to(A.dtype)
+        torch_ops.replace_ill_conditioned(values, vectors, lambda wide: _twice_symmetric(A[wide].double(), ridge))
     return values, vectors
 
 

@@ -185,6 +185,8 @@ def test_faults_of_the_program_are_not_hidden(folder, monkeypatch):
         (["one.png", "--style", "monet.png", "-o", "link.png"], "link.png is an input"),
         (["one.png", "other/one.png", "--style", "monet.png"], "one.png and other/one.png would both be written"),
         (["one.png", "--style", "monet.png", "-o", "x.gif"], "expected a suffix of"),
+        (["one.png", "--style", "monet.png", "-o", "folder"], "folder is a folder; -o names a file"),
+        (["one.png", "--style", "monet.png", "-o", "folder.png"], "folder.png is a folder; -o names a file"),
         (["one.png", "--style", "monet.png", "--out", "net"], "cannot make the folder net"),
         (["one.png", "--style", "monet.png", "--strength", "2"], "--strength must be from 0 to 1, got 2.0"),
         (["one.png", "--style", "monet.png", "--grain", "-1"], "--grain must be at least 0, got -1.0"),
@@ -202,6 +204,8 @@ def test_faults_of_the_program_are_not_hidden(folder, monkeypatch):
 )
 def test_calls_that_cannot_work(folder, capsys, arguments, message):
     os.link("one.png", "link.png")
+    for name in ("folder", "folder.png"):
+        (folder / name).mkdir()
     before = files(folder)
     # The last --network counts.
     assert main.main(["stylize", "--network", "net", *arguments]) == 2

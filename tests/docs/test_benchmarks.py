@@ -51,6 +51,11 @@ def test_machine_and_date(suite):
         assert words in section
 
 
+def test_dates_of_the_table():
+    (found,) = re.findall(r"on (\S+) \(one matrix: on (\S+), with kernels of that day\)", " ".join(PAGE.split()))
+    assert found == tuple(measured(suite)["surroundings"]["date"].partition("T")[0] for suite in ("hard", "large"))
+
+
 def test_the_overhead_of_a_call():
     (case,) = measured("overhead")["results"]
     own, least = (milliseconds(case, name) for name in ("matroot", "empty Function"))
@@ -58,11 +63,18 @@ def test_the_overhead_of_a_call():
 
 
 def test_jumps_between_sizes():
+    """All that are above 2."""
     ratios = {case["case"]: case["largest_ratio"] for case in measured("steps")["results"]}
-    assert {case: round(ratio, 1) for case, ratio in ratios.items() if ratio > 2} == {
-        "1000 x 64, 128 samples": 15.4,
-        "1000 x 64, log 1e+04": 14.9,
-        "64 x 128, log 1e+04": 4.3,
-        "1000 x 128, 256 samples": 2.6,
-        "1000 x 128, log 1e+04": 6.1,
+    text = " ".join(PAGE.split())
+    (at_64,) = re.findall(r"takes (\d+) times as long at n = 65 as at n = 64, at condition 1e4 as well", text)
+    pattern = (
+        r"batches of 1000 take (\S+) and (\S+) times as long as at 128, and 64 matrices of condition 1e4 (\S+) times"
+    )
+    ((many, many_hard, few),) = re.findall(pattern, text)
+    assert {case: f"{ratio:.0f}" if ratio > 10 else f"{ratio:.1f}" for case, ratio in ratios.items() if ratio > 2} == {
+        "1000 x 64, 128 samples": at_64,
+        "1000 x 64, log 1e+04": at_64,
+        "64 x 128, log 1e+04": few,
+        "1000 x 128, 256 samples": many,
+        "1000 x 128, log 1e+04": many_hard,
     }

@@ -9,6 +9,7 @@ import pytest
 from matroot.bench.solver import BENCHMARKS
 
 ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks/results"
 
 
 def page(name: str) -> str:
@@ -17,7 +18,7 @@ def page(name: str) -> str:
 
 
 def read(name: str) -> dict:
-    return json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
+    return json.loads((RESULTS / f"{name}.json").read_text())
 
 
 def quoted(name: str, pattern: str) -> tuple[str, ...]:
@@ -104,8 +105,19 @@ def test_every_result_has_a_line():
     """In benchmarks/README.md, by name or by a pattern; those of matroot bench in its text."""
     names = re.findall(r"`([\w<>*.-]+\.jsonl?)`", page("benchmarks/README.md"))
     patterns = [re.compile(re.sub(r"<\w+>|\*", ".*", name)) for name in names]
-    for file in (ROOT / "benchmarks/results").iterdir():
+    for file in RESULTS.iterdir():
         assert any(pattern.fullmatch(file.name) for pattern in patterns), file.name
+
+
+def test_results_of_older_kernels_are_named():
+    """In benchmarks/README.md, with their day; all others of a GPU are newer."""
+    names, day = quoted("benchmarks/README.md", r"## On a GPU (.+?) are of (\S+) and of the kernels of that day")
+    files = [
+        file for kind in ("gpu", "bench-cuda", "layers", "steps") for file in sorted(RESULTS.glob(f"{kind}-*.json"))
+    ]
+    found = {file.stem: read(file.stem) for file in files}
+    dates = {name: (one.get("surroundings") or one["environment"])["date"][:10] for name, one in found.items()}
+    assert {name for name, date in dates.items() if date <= day} == set(re.findall(r"`([\w-]+)\.json`", names))
 
 
 def test_files_and_commands_of_the_solver_exist():
@@ -113,6 +125,6 @@ def test_files_and_commands_of_the_solver_exist():
     text = page("benchmarks/README.md")
     names = re.findall(r"`([\w-]+\.jsonl?)`", text)
     assert len(names) > 5
-    assert all((ROOT / "benchmarks/results" / name).exists() for name in names)
+    assert all((RESULTS / name).exists() for name in names)
     (command,) = re.findall(r"`python -m matroot\.bench\.solver ([\w ]+)`", text)
     assert command.split() == list(BENCHMARKS)

@@ -31,6 +31,11 @@ def test_times_of_transforms():
         }
     table = rows_of_table("| preset | LPIPS |")
     assert {preset: cells[2:] for preset, cells in table.items()} == times
+    page = " ".join((ROOT / "docs/style-exchange.md").read_text().split())
+    for found in files:
+        machine = found["environment"]
+        torch, day = ".".join(machine["torch"].split(".")[:2]), machine["date"].partition("T")[0]
+        assert f"our times on one {machine['device']} with torch {torch}, on {day}:" in page
 
 
 @pytest.mark.parametrize(("row", "name"), [("Monet", "monet"), ("ukiyo-e", "ukiyoe")])

@@ -79,6 +79,8 @@ def plan(photos: list[Path], styles: list[Path], output: Path | None, folder: Pa
     files = {_file(path) for path in inputs} - {None}
     first: dict[Path, Path] = {}
     for job in jobs:
+        if job.target.is_dir():
+            raise CommandError(f"{job.target} is a folder; -o names a file, --out the folder of all results")
         require_writable(job.target)
         target = _resolved(job.target)
         if target in inputs or _file(target) in files:

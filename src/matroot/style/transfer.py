@@ -21,6 +21,8 @@ TILE = 512
 """Side of a tile: smaller ones overlap more, larger ones need more memory and are no faster."""
 STYLE_SIZE = 512
 """Longest side that styles are reduced to: brushstrokes must fit into what the network sees at once, 50 pixels."""
+BEYOND = 0.5
+"""How far from [0, 1] values may be: more are those of another scale."""
 
 
 def stylize(
@@ -71,7 +73,8 @@ def stylize(
 
     Raises:
         TypeError: for integers.
-        ValueError: for other shapes, strengths, weights, sizes, transforms, grains and scales.
+        ValueError: for other shapes, strengths, weights, sizes, transforms, grains and scales, and for values far from
+            [0, 1].
         WeightsError: if there are no packaged weights and no network is given.
 
     Example:
@@ -143,7 +146,7 @@ def style_statistics(
 
     Raises:
         TypeError: for integers.
-        ValueError: for other shapes, weights and sizes.
+        ValueError: for other shapes, weights and sizes, and for values far from [0, 1].
 
     Example:
         >>> from matroot.style import StyleNetwork, style_statistics
@@ -196,7 +199,7 @@ def apply_style(
 
     Raises:
         TypeError: for integers.
-        ValueError: for other shapes, strengths, sizes, transforms, grains and scales.
+        ValueError: for other shapes, strengths, sizes, transforms, grains and scales, and for values far from [0, 1].
 
     Example:
         >>> from matroot.style import StyleNetwork, apply_style, style_statistics
@@ -231,11 +234,18 @@ def _one_picture(picture: Tensor, name: str) -> tuple[Tensor, Tensor | None]:
 
 
 def _batch(picture: Tensor, name: str) -> Tensor:
-    """(C, H, W) or (B, C, H, W) as (B, C, H, W); raise for other shapes, integers and pictures without pixels."""
+    """(C, H, W) or (B, C, H, W) as (B, C, H, W).
+
+    Raises for other shapes, integers, pictures without pixels, and values from 0 to 255 or from -1 to 1, of which
+    nothing would come; rounding and resizing leave [0, 1] by less.
+    """
     if not picture.is_floating_point():
         raise TypeError(f"{name} must be floating point in [0, 1], got {picture.dtype}")
     if picture.ndim not in (3, 4) or 0 in picture.shape:
         raise ValueError(
             f"{name} must be (C, H, W) or (B, C, H, W) with at least one pixel, got {tuple(picture.shape)}"
         )
+    least, most = (value.item() for value in picture.detach().aminmax())
+    if least < -BEYOND or most > 1 + BEYOND:
+        raise ValueError(f"{name} must be in [0, 1], got values from {least:.3g} to {most:.3g}")
     return picture if picture.ndim == 4 else picture.unsqueeze(0)

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from matroot.bench.layer_cost import COMPILED
 from matroot.bench.report import ResultError, content_of, page
 from matroot.bench.report.findings import suite_findings
 from matroot.bench.report.sections import SECTIONS
@@ -153,6 +154,20 @@ def test_a_layer_beside_a_network_is_not_faster_than_it(tmp_path):
     found["results"][0]["milliseconds"]["whitened"]["single"] = times_of(0.5)
     (finding,) = suite_findings("layers", load(tmp_path, found))
     assert "whitened takes 0.5 ms, 0.25 times as long as plain (2 ms)" in finding.text
+
+
+def test_layers_of_a_compiled_network_are_other_marks(tmp_path):
+    """In the rows of the same layers, where they would look like those of the network that is not compiled."""
+    found = copy.deepcopy(EXAMPLES["layers"])
+    compiled = {name: {"single": times_of(0.5)} for name in ("plain", "whitened")}
+    found["results"].append({"case": f"ResNet, {COMPILED}", "milliseconds": compiled})
+    (figure,) = SECTIONS["layers"].figures
+    series = figure.series(load(tmp_path, found).suite("layers"))
+    assert {one.name: list(one.points) for one in series} == {
+        "with Python": [(2.0, 0.0), (3.0, 1.0)],
+        "inside a CUDA graph": [(1.0, 0.0), (1.2, 1.0)],
+        "torch.compile, reduce-overhead": [(0.5, 0.0), (0.5, 1.0)],
+    }
 
 
 def test_what_a_forward_pass_of_eigh_is():

@@ -163,6 +163,10 @@ def notes(comparison: Comparison, summary: Summary) -> list[str]:
     if comparison.timing:
         eager = [preset for preset, step in comparison.timing.steps.items() if step.mode == "eager"]
         if 0 < len(eager) < len(comparison.timing.steps):
-            found.append(f"Steps are replayed from a CUDA graph, but for {', '.join(eager)}, which cannot be captured.")
+            found.append(
+                f"Steps are replayed from a CUDA graph, but for {', '.join(eager)}, which cannot be captured. "
+                "Operation by operation all of a step takes longer, so that its time over the baseline's is not the "
+                "root's alone; and where it waits for the processor, the root's share of it may be zero."
+            )
         found += [f"{preset} was not timed: {why}" for preset, why in comparison.timing.failures.items()]
     return found

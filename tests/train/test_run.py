@@ -188,6 +188,18 @@ def test_every_step_is_reported_on_a_cpu(tmp_path, monkeypatch):
     assert all(math.isfinite(number) for given in reported for number in given)
 
 
+def test_slow_steps_have_a_time_left(monkeypatch, capsys):
+    """Of 4 x 50 steps 50 are done in each minute, which is how rarely a GPU is asked."""
+    now = 0.0
+    monkeypatch.setattr("rich.console.monotonic", lambda: now)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with Reporter(4, 50, quiet=False) as reporter:
+        for epoch in (1, 2):
+            now += 60
+            reporter.step(epoch, 50, 1.0, 0.5, 100.0)
+    assert "02:00" in capsys.readouterr().out
+
+
 def test_quiet_prints_nothing(tmp_path, capsys):
     run.train(tiny_recipe(epochs=1), tmp_path, quiet=True)
     assert capsys.readouterr().out == ""

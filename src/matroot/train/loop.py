@@ -165,7 +165,7 @@ class Trainer:
         """The error of a step of this epoch, found by repeating its batch with the weights before it."""
         images, labels = next(islice(self.data.train.epoch(epoch), index, None))
         images, targets = mix(self.recipe, self.data.num_classes, images, labels, epoch, index)
-        layer = diagnose(self.model, self.recipe, images, targets)
+        layer = diagnose(self.network, self.recipe, images, targets)  # DDP has names of its own
         kept = f"The checkpoint is that of epoch {epoch - 1}" if epoch > 1 else "There is no checkpoint yet"
         return NonFiniteError(
             f"training stopped in epoch {epoch}, at step {index + 1} of {self.steps}: {layer}. "

@@ -193,6 +193,7 @@ def test_slow_steps_have_a_time_left(monkeypatch, capsys):
     now = 0.0
     monkeypatch.setattr("rich.console.monotonic", lambda: now)
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
     with Reporter(4, 50, quiet=False) as reporter:
         for epoch in (1, 2):
             now += 60

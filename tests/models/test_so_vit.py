@@ -120,12 +120,14 @@ def test_positions_are_no_weights():
     small(image_size=32).load_state_dict(model.state_dict())
 
 
-def test_positions_are_there_after_the_meta_device():
+@pytest.mark.parametrize("assign", [False, True])
+def test_positions_are_there_after_the_meta_device(assign):
     model, x = small().eval(), images(2, 3, 16, 16)
     with torch.device("meta"):
         again = small()
-    again.to_empty(device="cpu").positions.fill_(float("nan"))
-    again.load_state_dict(model.state_dict())
+    if not assign:
+        again.to_empty(device="cpu").positions.fill_(float("nan"))
+    again.load_state_dict(model.state_dict(), assign=assign)
     assert torch.equal(again.eval()(x), model(x))
 
 

@@ -27,6 +27,13 @@ def test_a_recipe_as_json_is_read_back(name, variant, tmp_path):
     assert loaded(tmp_path, "run.json", json.dumps(run)) == recipe
 
 
+def test_a_field_that_is_younger_than_a_run_had_its_default(tmp_path):
+    fields = asdict(BASE)
+    del fields["clip_norm"], fields["milestones"]
+    run = {"format": "matroot-run 1", "recipe": fields}
+    assert loaded(tmp_path, "run.json", json.dumps(run)) == replace(BASE, clip_norm=None, milestones=())
+
+
 def test_fields_of_a_file_replace_those_of_the_variant(tmp_path):
     text = """
         lr = 1  # a whole number is a number

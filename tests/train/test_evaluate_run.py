@@ -12,7 +12,7 @@ from matroot._terminal import CommandError
 from matroot.train.data.views import Views
 from matroot.train.distributed import start
 from matroot.train.evaluate_run import evaluate_run
-from matroot.train.evaluation import evaluate
+from matroot.train.evaluation import Scores, evaluate
 from matroot.train.run import train
 
 from .tiny import CLASSES, TinyNetwork, install, tiny_recipe
@@ -37,6 +37,16 @@ def test_it_finds_what_the_run_found(run, capsys):
     assert evaluate_run(run, device="cpu").accuracy == best
     assert main.main(["evaluate", str(run), "--device", "cpu"]) == 0
     assert f"top-1 {best:.2%}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_one_process_speaks(rank, monkeypatch, capsys):
+    monkeypatch.setattr("matroot._cli.evaluate.evaluate_run", lambda *_, **__: Scores(0.5, 0.75, 1.0))
+    monkeypatch.setenv("RANK", rank)
+    assert main.main(["evaluate", "run"]) == 0
+    assert capsys.readouterr().out == (
+        "run  top-1 75.00%  top-5 100.00%  loss 0.5000  one view\n" if rank == "0" else ""
+    )
 
 
 def test_a_folder_without_a_run(tmp_path, capsys):

@@ -1,5 +1,7 @@
 """The network of a recipe: options, frozen layers, presets."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -35,7 +37,7 @@ def calls(monkeypatch):
 )
 def test_networks_get_the_options_they_take(fields, options, calls):
     recipe = tiny_recipe(preset="ns", **fields)
-    network.build(recipe, tiny_data(recipe))
+    network.build(recipe, replace(tiny_data(recipe), clips=recipe.model == "tea50_tcp"))
     shared = {"num_classes": CLASSES, "preset": "ns", "in_channels": CHANNELS}
     assert calls == [(fields["model"], shared | options)]
 
@@ -51,6 +53,20 @@ def test_networks_get_the_options_they_take(fields, options, calls):
 def test_options_of_other_networks_are_errors(fields, words, calls):
     with pytest.raises(CommandError, match=words):
         network.build(tiny_recipe(**fields), tiny_data(tiny_recipe()))
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("model", "clips", "message"),
+    [
+        ("tea50_tcp", False, "tiny has images; tea50_tcp takes clips"),
+        ("resnet18_dbn", True, "tiny has clips; resnet18_dbn takes images"),
+    ],
+)
+def test_data_of_another_kind_are_an_error(model, clips, message, calls):
+    recipe = tiny_recipe(model=model)
+    with pytest.raises(CommandError, match=message):
+        network.build(recipe, replace(tiny_data(recipe), clips=clips))
     assert calls == []
 
 

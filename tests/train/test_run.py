@@ -1,6 +1,7 @@
 """The folder of a run, its messages, and how it is stopped."""
 
 import json
+import math
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ from matroot.train.evaluation import Scores
 from matroot.train.folder import Folder, Result
 from matroot.train.interruption import Interruption
 from matroot.train.loop import Trainer
+from matroot.train.progress import Reporter
 
 from .tiny import CLASSES, TinyNetwork, tiny_data, tiny_recipe
 
@@ -175,6 +177,28 @@ def test_what_is_printed(tmp_path, capsys):
         *("roots by mpa-lya from epoch 1 on", "epoch 1/2", "roots by ns from epoch 2 on", "epoch 2/2"),
     ]
     assert all(words in lines[3] for words in ("loss", "test", "lr", "images/s"))
+
+
+def test_every_step_is_reported_on_a_cpu(tmp_path, monkeypatch):
+    """There a step may take seconds, and looking at it costs nothing."""
+    reported = []
+    monkeypatch.setattr(Reporter, "step", lambda _, *given: reported.append(given))
+    run.train(tiny_recipe(epochs=2), tmp_path)
+    assert [given[:2] for given in reported] == 4 * [(1, 1)] + 4 * [(2, 1)]
+    assert all(math.isfinite(number) for given in reported for number in given)
+
+
+def test_slow_steps_have_a_time_left(monkeypatch, capsys):
+    """Of 4 x 50 steps 50 are done in each minute, which is how rarely a GPU is asked."""
+    now = 0.0
+    monkeypatch.setattr("rich.console.monotonic", lambda: now)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with Reporter(4, 50, quiet=False) as reporter:
+        for epoch in (1, 2):
+            now += 60
+            reporter.step(epoch, 50, 1.0, 0.5, 100.0)
+    assert "02:00" in capsys.readouterr().out
 
 
 def test_quiet_prints_nothing(tmp_path, capsys):

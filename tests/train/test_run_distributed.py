@@ -11,6 +11,7 @@ from torch import nn
 from matroot import models
 from matroot.nn import SecondOrderHead
 from matroot.train import data, distributed
+from matroot.train.nonfinite import NonFiniteError
 from matroot.train.run import train
 
 from . import tiny
@@ -122,3 +123,12 @@ def test_two_processes_reproduce_the_run_of_one(tmp_path):
     assert_same(tmp_path / "channels-last", tmp_path / "whole")
     run(TRANSFORMER, tmp_path / "sharded-one", resume=True)
     assert_same(tmp_path / "sharded-one", tmp_path / "whole")
+
+
+def _never_finite(ranks, folder):
+    with pytest.raises(NonFiniteError, match=r"epoch 1, at step 2 of 4: the output of whiten "):
+        run(replace(CONVOLUTIONAL, lr=1e38, clip_norm=None), folder, ranks)
+
+
+def test_a_layer_is_named_as_by_one_process(tmp_path):
+    on_ranks(_never_finite, 2, tmp_path)

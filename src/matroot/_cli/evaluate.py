@@ -1,6 +1,7 @@
 """``matroot evaluate``."""
 
 import argparse
+import os
 
 from ..train.data.views import Views
 from ..train.evaluate_run import evaluate_run
@@ -12,5 +13,6 @@ def run(chosen: argparse.Namespace) -> int:
     for folder in chosen.runs:
         scores = evaluate_run(folder, views, data=chosen.data, device=chosen.device, workers=chosen.workers)
         seen = "one view" if views.count == 1 else f"{views.count} views"
-        print(f"{folder}  top-1 {scores.accuracy:.2%}  top-5 {scores.top5:.2%}  loss {scores.loss:.4f}  {seen}")
+        if os.environ.get("RANK", "0") == "0":  # of the processes that torchrun starts one speaks
+            print(f"{folder}  top-1 {scores.accuracy:.2%}  top-5 {scores.top5:.2%}  loss {scores.loss:.4f}  {seen}")
     return 0

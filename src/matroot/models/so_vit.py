@@ -68,7 +68,9 @@ class SoViT(nn.Module):
 
     def _load_from_state_dict(self, *args: Any) -> None:
         super()._load_from_state_dict(*args)
-        # They are not among the weights, and memory of ``to_empty`` holds anything.
+        # They are not among the weights: ``to_empty`` gives memory that holds anything, ``assign=True`` none.
+        if self.positions.is_meta:
+            self.positions = torch.empty_like(self.positions, device=self.class_token.device)
         self.positions.copy_(sinusoidal_positions(*self.positions.shape))
 
     def get_classifier(self) -> nn.Module:

@@ -42,12 +42,13 @@ def load_config(path: Path, base: AnyRecipe) -> AnyRecipe:
     """``base`` with the fields that the file has.
 
     A ``.toml`` or ``.json`` file with recipe fields at its top, or the ``run.json`` of a run folder, which has all of
-    them. Where a field may be None the text "none" stands for it, as TOML has no null. ConfigError for a file that
-    cannot be read, fields that recipes do not have and values of the wrong type.
+    them: one that it lacks is younger, and had its default. Where a field may be None the text "none" stands for it, as
+    TOML has no null. ConfigError for a file that cannot be read, fields that recipes do not have and values of another
+    type.
     """
     annotations = get_type_hints(type(base))
     changes = {}
-    for name, value in _read(path).items():
+    for name, value in _read(path, defaults(base)).items():
         if name not in annotations:
             raise ConfigError(f"{path}: {unknown('field', name, annotations)}")
         try:
@@ -86,7 +87,7 @@ def shown(value: Any) -> str:
     return " ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, of_older_runs: dict[str, Any]) -> dict[str, Any]:
     if path.suffix not in (".toml", ".json"):
         raise ConfigError(f"{path}: a config file ends in .toml or .json")
     try:
@@ -98,6 +99,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not {path.suffix[1:].upper()}: {error}") from error
     if isinstance(content, dict) and content.get("format") == RUN_FORMAT:
         content = content.get("recipe")
+        content = of_older_runs | content if isinstance(content, dict) else None
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: expected fields of a recipe with their values")
     return content

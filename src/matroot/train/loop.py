@@ -28,8 +28,8 @@ from .schedule import learning_rate
 from .seeding import seed_generators
 from .step import EagerStep, GraphStep, why_not_captured
 
-READ_EVERY = 50
-"""Steps between two looks at the totals, which wait for the device."""
+READ_EVERY = {"cpu": 1, "cuda": 50}
+"""Steps between two looks at the totals, which wait for a GPU."""
 
 OnSteps = Callable[[int, float, float, float], None]
 """Called with the steps since the last call, mean loss, accuracy, and images per second of the epoch so far."""
@@ -82,7 +82,7 @@ class Trainer:
 
         NonFiniteError, naming step and layer, where a loss or a gradient is not finite.
         """
-        step = self.step_of_epoch(epoch)
+        step, every = self.step_of_epoch(epoch), READ_EVERY[self.ranks.device.type]
         network.training_mode(self.model, self.recipe)
         seed_generators(self.recipe.seed, epoch, self.ranks.rank)
         step.totals.start_epoch()
@@ -91,14 +91,14 @@ class Trainer:
             images, targets = mix(self.recipe, self.data.num_classes, images, labels, epoch, index)
             lr = learning_rate(self.recipe, (epoch - 1) * self.steps + index, self.steps)
             step(images, targets, lr)
-            if (index + 1) % READ_EVERY == 0 or index + 1 == self.steps:
+            if (index + 1) % every == 0 or index + 1 == self.steps:
                 sums = distributed.sum_over_ranks(step.totals.read(), self.ranks).tolist()
                 if sums[-1]:
                     raise self._nonfinite(epoch, int(sums[3]) // self.ranks.world)
                 examples = max(sums[2], 1.0)  # float16 may have skipped all of them
                 loss, accuracy = sums[0] / examples, sums[1] / examples
                 rate = examples / (time.perf_counter() - start)
-                on_steps(index % READ_EVERY + 1, loss, accuracy, rate)
+                on_steps(index % every + 1, loss, accuracy, rate)
         seconds = time.perf_counter() - start
         return {
             "epoch": epoch,
@@ -165,7 +165,7 @@ class Trainer:
         """The error of a step of this epoch, found by repeating its batch with the weights before it."""
         images, labels = next(islice(self.data.train.epoch(epoch), index, None))
         images, targets = mix(self.recipe, self.data.num_classes, images, labels, epoch, index)
-        layer = diagnose(self.model, self.recipe, images, targets)
+        layer = diagnose(self.network, self.recipe, images, targets)  # DDP has names of its own
         kept = f"The checkpoint is that of epoch {epoch - 1}" if epoch > 1 else "There is no checkpoint yet"
         return NonFiniteError(
             f"training stopped in epoch {epoch}, at step {index + 1} of {self.steps}: {layer}. "

@@ -13,7 +13,10 @@ from .recipe import Recipe
 
 
 def build(recipe: Recipe, data: Data) -> nn.Module:
-    """The network with its initial weights, on the CPU; CommandError for fields that do not fit it."""
+    """The network with its initial weights, on the CPU; CommandError for fields and data that do not fit it."""
+    if data.clips != takes_clips(recipe):
+        found, taken = ("clips", "images") if data.clips else ("images", "clips")
+        raise CommandError(f"{recipe.dataset} has {found}; {recipe.model} takes {taken}")
     try:
         network = models.create(
             recipe.model,
@@ -29,6 +32,11 @@ def build(recipe: Recipe, data: Data) -> nn.Module:
     for norm in frozen_norms(network, recipe):
         norm.requires_grad_(False)
     return network
+
+
+def takes_clips(recipe: Recipe) -> bool:
+    """Whether the network is for clips; the others are for images."""
+    return recipe.model.startswith("tea")
 
 
 def to_channels_last(network: nn.Module) -> None:

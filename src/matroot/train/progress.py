@@ -7,6 +7,9 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+RATE_OVER = 600.0
+"""Seconds from which the time left is estimated; rich's own are fewer than slow steps take."""
+
 
 class Reporter:
     """Prints to standard output; nothing where ``quiet``, and no bar where that is no terminal."""
@@ -22,7 +25,9 @@ class Reporter:
             TimeRemainingColumn(compact=True),
             TextColumn("left"),
         )
-        self._progress = Progress(*columns, console=self._console, transient=True, disable=not live)
+        self._progress = Progress(
+            *columns, console=self._console, transient=True, disable=not live, speed_estimate_period=RATE_OVER
+        )
         self._task = self._progress.add_task("", total=epochs * steps)
 
     def __enter__(self) -> Self:

@@ -60,6 +60,11 @@ def test_clips_of_a_video_have_frames_of_their_own(videos):
     torch.testing.assert_close(both[:, 3:6], three)  # of the middle crops
 
 
+def test_data_say_whether_they_are_clips(videos, tmp_path):
+    assert open_data(recipe("frames", frames=FRAMES), videos, CPU).clips
+    assert not open_data(recipe("folder"), class_folders(tmp_path / "folder"), CPU).clips
+
+
 def test_batches_are_smaller_by_the_number_of_views(videos):
     sizes = [len(labels) for _, labels in views_of(videos, 2, 1, batch_size=4).epoch(0)]
     assert max(sizes) <= 2

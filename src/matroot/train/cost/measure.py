@@ -13,7 +13,7 @@ from ..._timer import milliseconds, seconds_back_to_back
 from ..average import Average
 from ..data.batches import Data
 from ..graph import CaptureError
-from ..network import build, to_channels_last, training_mode
+from ..network import build, takes_clips, to_channels_last, training_mode
 from ..optimiser import create_optimizer
 from ..recipe import Recipe
 from ..seeding import convolutions
@@ -61,10 +61,11 @@ def workloads() -> Iterator[tuple[Job, Recipe]]:
 
 def random_data(recipe: Recipe, num_classes: int, device: torch.device) -> Data:
     """A batch of the recipe's shape: images, or clips for the video network."""
-    frames = (recipe.frames,) if recipe.model.startswith("tea") else ()
+    clips = takes_clips(recipe)
+    frames = (recipe.frames,) if clips else ()
     images = torch.randn(recipe.batch_size, *frames, 3, recipe.image_size, recipe.image_size, device=device)
     batches = RandomBatches(images, torch.randint(num_classes, (recipe.batch_size,), device=device))
-    return Data(batches, batches, num_classes, channels=3, stand_in=None)
+    return Data(batches, batches, num_classes, channels=3, stand_in=None, clips=clips)
 
 
 def measure(recipe: Recipe, num_classes: int, device: torch.device) -> dict[str, Any]:

@@ -37,3 +37,5 @@ class Data:
     """What a small set stands in for, as a sentence to print beside every figure; None for the published set."""
     source: str = ""
     """Where it was found, to be shown."""
+    clips: bool = False
+    """Whether examples are clips; otherwise they are images."""

@@ -55,6 +55,7 @@ def open_data(
         channels=dataset.channels,
         stand_in=dataset.stand_in,
         source=source,
+        clips=dataset.clips,
     )
 
 

@@ -27,6 +27,11 @@ class Embedded(CompositeBackend):
         *batch, n, _ = context.shape
         return context._replace(dtype=_REAL[context.dtype], shape=torch.Size((*batch, 2 * n, 2 * n)))
 
+    def prepare(self, A: Tensor, ridge: float, method: Method, output: Output, differentiable: bool) -> None:
+        n = A.shape[-1]
+        real = A.new_empty(len(A), 2 * n, 2 * n, dtype=_REAL[A.dtype])
+        self.inner_for(real).prepare(real, ridge, method, output, differentiable)
+
     def roots(self, A: Tensor, ridge: float, method: Method, output: Output) -> Evaluation:
         real = _embed(A)
         found = self.inner_for(real).roots(real, ridge, method, output)

@@ -32,6 +32,11 @@ class Refined(CompositeBackend):
             return "a CUDA graph cannot ask whether matrices converged"
         return context._replace(dtype=torch.float32)
 
+    def prepare(self, A: Tensor, ridge: float, method: Method, output: Output, differentiable: bool) -> None:
+        narrow = A.new_empty(A.shape, dtype=torch.float32)
+        # Rounds of the root solve its Lyapunov equation, and those of every gradient the same one.
+        self.inner_for(narrow).prepare(narrow, 0.0, method, "sqrt", True)
+
     def roots(self, A: Tensor, ridge: float, method: Method, output: Output) -> Evaluation:
         if A.is_cuda:
             prepare_for_graphs(A.device, get_ident(), False)

@@ -105,7 +105,7 @@ def test_a_plan_prints_as_a_sentence():
         ("compiled", "cpu", torch.float32, ("pade",), "no compiled code for 'pade' with 'lyapunov'"),
         ("compiled", "cpu", torch.float32, (matroot.Minimax(tolerance=0.1),), "no compiled code for 'minimax'"),
         ("lapack", "cpu", torch.float32, ("minimax",), "it computes 'eigen' with 'exact', not 'minimax'"),
-        ("lapack", "cpu", torch.complex64, (), "it computes in float32 and float64 only"),
+        ("lapack", "cpu", torch.bfloat16, (), "it does not compute in half precision"),
     ],
 )
 def test_an_unsupported_backend_says_why(backend, device, dtype, arguments, reason):

@@ -87,7 +87,7 @@ def choose(
     backend       what it does
     ============  ================================================================================================
     ``torch``     ordinary operations, one after another: everything, everywhere
-    ``lapack``    ``Eigen`` with ``Exact`` on the CPU, float32 and float64
+    ``lapack``    ``Eigen`` with ``Exact`` on the CPU, all dtypes but the half ones
     ``compiled``  compiled code on the CPU: ``Minimax`` with ``Krylov`` or ``Smith``, real
     ``triton``    kernels on NVIDIA GPUs, float32 and half types: ``Minimax`` with ``Smith`` up to n = 16384,
                   ``Taylor``, ``Pade`` and ``NewtonSchulz`` with ``Lyapunov`` up to n = 64

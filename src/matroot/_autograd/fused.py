@@ -63,7 +63,8 @@ def fused_roots(A: Tensor, ridge: float, call: FusedCall) -> tuple[Tensor, ...]:
         roots, _, deferred = _evaluate(flat, float(ridge), call, call.output)
     if deferred is not None and deferred.any():
         index = deferred.nonzero()[:, 0]
-        replaced = roots_by_torch_ops(flat[index], ridge, call.method, call.gradient, call.output)
+        method = call.backend.for_deferred(call.method)
+        replaced = roots_by_torch_ops(flat[index], ridge, method, call.gradient, call.output)
         roots = tuple(root.index_copy(0, index, right) for root, right in zip(roots, replaced, strict=True))
     if flat is A and roots[0].dtype == A.dtype:
         return roots

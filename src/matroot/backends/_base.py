@@ -100,6 +100,10 @@ class FusedBackend(Backend):
         NaN for matrices that hold NaN or Inf or have a clearly negative eigenvalue, zero for zero matrices.
         """
 
+    def for_deferred(self, method: Method) -> Method:
+        """What ordinary operations evaluate for matrices that ``roots`` defers."""
+        return method
+
     @abstractmethod
     def solve(self, saved: Tensors, cotangents: Cotangents, ridge: float, gradient: Gradient, output: Output) -> Tensor:
         """Gradient with respect to A, given the roots and the spectrum of ``roots`` and the cotangents of the roots.

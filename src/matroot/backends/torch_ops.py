@@ -5,18 +5,15 @@ is decided in one place: float32 means float32, whatever the process-wide settin
 for TF32 or bfloat16 products say.
 """
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
-from .._tracing import constant_in_traces, is_host_readable, needs_grad
+from .._tracing import constant_in_traces, needs_grad
 from ._base import Backend, CallContext
 
 _CUDA_PRODUCTS = torch.backends.cuda.matmul
 _OTHER_PRODUCTS = torch.backends.mkldnn.matmul  # pyright: ignore[reportAttributeAccessIssue]
 _WIDE = {torch.float32: torch.float64, torch.complex64: torch.complex128}
-_ILL_CONDITIONED = 300.0
 
 
 _REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
@@ -86,27 +83,9 @@ def solve_positive(matrix: Tensor, right: Tensor) -> Tensor:
 
 
 def eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues (ascending) and eigenvectors of a Hermitian matrix.
-
-    Those of ill-conditioned ones are computed in float64, where values can be read at no cost.
-    """
+    """Eigenvalues (ascending) and eigenvectors of a Hermitian matrix."""
     values, vectors = torch.linalg.eigh(matrix.to(_dtype_for_derivatives(matrix)))
-    if matrix.dtype in _WIDE and is_host_readable(matrix) and not needs_grad(matrix):
-        replace_ill_conditioned(values, vectors, lambda wide: matrix[wide].to(_WIDE[matrix.dtype]))
     return values.to(real_dtype(matrix)), vectors.to(matrix.dtype)
-
-
-def replace_ill_conditioned(values: Tensor, vectors: Tensor, matrices: Callable[[Tensor], Tensor]) -> None:
-    """Decompose anew those of float32 matrices (*, n, n) that are ill-conditioned: ``matrices`` has them in float64.
-
-    In float32 the smallest eigenvalues lose about as many digits as the condition number has.
-    """
-    if values.numel() == 0:
-        return
-    wide = values[..., 0] < values[..., -1] / _ILL_CONDITIONED
-    if wide.any():
-        exact_values, exact_vectors = torch.linalg.eigh(matrices(wide))
-        values[wide], vectors[wide] = exact_values.to(values.dtype), exact_vectors.to(vectors.dtype)
 
 
 def frobenius(matrix: Tensor) -> Tensor:

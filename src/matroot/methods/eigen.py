@@ -30,13 +30,17 @@ class Eigen(Method):
     spectral = True
 
     def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:
-        values, vectors = torch_ops.eigh(A)
-        roots = []
-        if output != "invsqrt":
-            roots.append(compose(vectors, torch.sqrt(values.clamp_min(0))))
-        if output != "sqrt":
-            roots.append(compose(vectors, torch.rsqrt(clamp_eigenvalues(values))))
-        return (*roots, values, vectors)
+        return spectral_roots(*torch_ops.eigh(A), output)
+
+
+def spectral_roots(values: Tensor, vectors: Tensor, output: Output) -> tuple[Tensor, ...]:
+    """The roots of matrices with this spectrum, then the spectrum."""
+    roots = []
+    if output != "invsqrt":
+        roots.append(compose(vectors, torch.sqrt(values.clamp_min(0))))
+    if output != "sqrt":
+        roots.append(compose(vectors, torch.rsqrt(clamp_eigenvalues(values))))
+    return (*roots, values, vectors)
 
 
 def clamp_eigenvalues(values: Tensor, relative: float | None = None) -> Tensor:

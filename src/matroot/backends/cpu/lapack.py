@@ -1,4 +1,4 @@
-"""Eigendecompositions of real matrices on the CPU: a part of the batch at a time, in few operations.
+"""Eigendecompositions on the CPU: a part of the batch at a time, in few operations.
 
 For one small matrix the operations around the decomposition take longer than the decomposition. Bits depend on where
 in memory a matrix lies, as those of LAPACK do; results agree to rounding. Threads are those of LAPACK. Any other thread
@@ -13,14 +13,26 @@ from ..._tracing import autocast_disabled
 from ...gradients import Exact, Gradient
 from ...methods import Eigen, Method
 from ...methods._base import Output, is_inverse
-from ...methods.eigen import clamp_eigenvalues
+from ...methods.eigen import clamp_eigenvalues, spectral_roots
 from .. import torch_ops
 from .._base import CallContext, Cotangents, Evaluation, FusedBackend, Tensors, by_kind, unsupported_pair
 from .chunks import cache_sized_slices
 
+_ILL_CONDITIONED = 300.0
+"""Decompositions in float32 lose about as many digits of the smallest eigenvalues as the condition number has."""
+_WIDE = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+
+
+class _EigenInFloat64(Eigen):
+    """Decompositions in float64, rounded."""
+
+    def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:
+        values, vectors = torch_ops.eigh(A.to(_WIDE.get(A.dtype, A.dtype)))
+        return spectral_roots(values.to(torch_ops.real_dtype(A)), vectors.to(A.dtype), output)
+
 
 class Lapack(FusedBackend):
-    """``Eigen`` with ``Exact`` for float32 and float64."""
+    """``Eigen`` with ``Exact`` for all dtypes but the half ones."""
 
     name = "lapack"
     device_type = "cpu"
@@ -28,8 +40,8 @@ class Lapack(FusedBackend):
     def why_unsupported_here(self, context: CallContext, method: Method, gradient: Gradient) -> str | None:
         if method != Eigen() or gradient != Exact():
             return f"it computes 'eigen' with 'exact', not {unsupported_pair(method, gradient)}"
-        if context.dtype not in (torch.float32, torch.float64):
-            return "it computes in float32 and float64 only"
+        if context.dtype in (torch.float16, torch.bfloat16):
+            return "it does not compute in half precision"
         if context.traced:
             return "not inside torch.compile"
         return "the process-wide precision of products is reduced" if context.reduced_precision else None
@@ -47,6 +59,9 @@ class Lapack(FusedBackend):
                     target[part] = piece
         values, vectors, deferred, *roots = whole
         return Evaluation(tuple(roots), (values, vectors), deferred)
+
+    def for_deferred(self, method: Method) -> Method:
+        return _EigenInFloat64()
 
     def solve(self, saved: Tensors, cotangents: Cotangents, ridge: float, gradient: Gradient, output: Output) -> Tensor:
         values, vectors = saved[-2:]
@@ -69,10 +84,10 @@ def _evaluate(A: Tensor, ridge: float, output: Output) -> tuple[Tensor, ...]:
 
 
 def decompose(A: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Eigenvalues (k, n) and eigenvectors of the symmetric parts of ``A`` (k, n, n); which are deferred, (k,).
+    """Eigenvalues (k, n) and eigenvectors of the Hermitian parts of ``A`` (k, n, n); which are deferred, (k,).
 
     Deferred are matrices that hold NaN, are zero, at the ends of the dtype's range, or have a clearly negative
-    eigenvalue; they get eigenvalues one. Those of ill-conditioned float32 matrices are computed in float64 and rounded.
+    eigenvalue; they get eigenvalues one. Ill-conditioned matrices are decomposed in float64, and the results rounded.
     """
     values, vectors = _eigh(A, ridge)
     ends = _ends(values)
@@ -97,7 +112,7 @@ def decompose(A: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _eigh(A: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
-    """Eigenvalues and eigenvectors of A + A^T with the ridge on it; eigenvalues zero of matrices that hold NaN."""
+    """Eigenvalues and eigenvectors of A + A^H with the ridge on it; eigenvalues zero of matrices that hold NaN."""
     try:
         values, vectors = torch.linalg.eigh(_twice_symmetric(A, ridge))
     except torch.linalg.LinAlgError:
@@ -106,8 +121,11 @@ def _eigh(A: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
         X[unusual] = torch_ops.identity(X)
         values, vectors = torch.linalg.eigh(X)
         values[unusual] = 0
-    if A.dtype == torch.float32:
-        torch_ops.replace_ill_conditioned(values, vectors, lambda wide: _twice_symmetric(A[wide].double(), ridge))
+    if A.dtype in _WIDE:
+        wide = values[:, 0] < values[:, -1] / _ILL_CONDITIONED
+        if wide.any():
+            exact_values, exact_vectors = torch.linalg.eigh(_twice_symmetric(A[wide].to(_WIDE[A.dtype]), ridge))
+            values[wide], vectors[wide] = exact_values.to(values.dtype), exact_vectors.to(A.dtype)
     return values, vectors
 
 
@@ -117,9 +135,9 @@ def _ends(values: Tensor) -> list[tuple[float, float]]:
 
 
 def compose(vectors: Tensor, values: Tensor) -> Tensor:
-    """U diag(values) U^T, symmetric to the last bit."""
-    half = torch.bmm(vectors * (0.5 * values).unsqueeze(-2), vectors.mT)
-    return half + half.mT
+    """U diag(values) U^H, Hermitian to the last bit."""
+    half = torch.bmm(vectors * (0.5 * values).unsqueeze(-2), vectors.mH)
+    return half + half.mH
 
 
 def solve_in_eigenbasis(values: Tensor, vectors: Tensor, GS: Tensor | None, GR: Tensor | None) -> Tensor:
@@ -131,16 +149,16 @@ def solve_in_eigenbasis(values: Tensor, vectors: Tensor, GS: Tensor | None, GR: 
     i, j = s.unsqueeze(-1), s.unsqueeze(-2)
     inner = s.new_zeros(())
     if GS is not None:
-        inner = torch.bmm(vectors.mT, torch.bmm(GS, vectors))
+        inner = torch.bmm(vectors.mH, torch.bmm(GS, vectors))
     if GR is not None:
-        inner = inner - torch.bmm(vectors.mT, torch.bmm(GR, vectors)).div_(i * j)
-    half = torch.bmm(vectors, torch.bmm(inner.div_(i + j), vectors.mT))
-    return half.mul_(0.5).add(half.mT)
+        inner = inner - torch.bmm(vectors.mH, torch.bmm(GR, vectors)).div_(i * j)
+    half = torch.bmm(vectors, torch.bmm(inner.div_(i + j), vectors.mH))
+    return half.mul_(0.5).add(half.mH)
 
 
 def _twice_symmetric(A: Tensor, ridge: float) -> Tensor:
-    """A + A^T with the ridge on it, contiguous."""
-    X = torch.add(A, A.mT, out=torch.empty(A.shape, dtype=A.dtype, device=A.device))
+    """A + A^H with the ridge on it, contiguous."""
+    X = torch.add(A, A.mH, out=torch.empty(A.shape, dtype=A.dtype, device=A.device))
     if ridge:
         diagonal = X.diagonal(dim1=-2, dim2=-1)
         diagonal.add_(diagonal.sum(-1, keepdim=True), alpha=ridge / A.shape[-1])

@@ -65,9 +65,10 @@ def choose(
                                    from four matrices on
     CPU, float64                   n <= 128, or n <= 256   ``Minimax``, ``Smith``
                                    from four matrices on
-    CPU, complex64                 n <= 96, or n <= 160    ``Minimax``, ``Smith``
+    CPU, complex64                 n <= 48, or n <= 96     ``Minimax``, ``Smith``
                                    from four matrices on
-    CPU, complex128                n <= 48                 ``Minimax``, ``Smith``
+    CPU, complex128                n <= 32, from four      ``Minimax``, ``Smith``
+                                   matrices on
     CPU, otherwise                 any                     ``Eigen``, ``Exact``
     CUDA, real                     n <= 16384              ``Minimax``, ``Smith``
     CUDA, complex                  n <= 8192               ``Minimax``, ``Smith``
@@ -225,6 +226,6 @@ def _auto(context: CallContext, backend: str) -> tuple[Method, Gradient, str]:
     return Minimax(), Smith(), "compiled products are faster"
 
 
-_LARGEST_MINIMAX_ON_CPU = {torch.float64: (128, 256), torch.complex64: (96, 160), torch.complex128: (48, 48)}
+_LARGEST_MINIMAX_ON_CPU = {torch.float64: (128, 256), torch.complex64: (48, 96), torch.complex128: (0, 32)}
 _LARGEST_MINIMAX_IN_FLOAT32_ON_CPU = (256, 384)
 """Sizes of few matrices, and of more, up to which compiled products are faster than a decomposition."""

@@ -85,6 +85,16 @@ def test_the_limit_interrupts_the_whole_group(programs, tmp_path):
     assert not Path(f"/proc/{alive.read_text()}").exists()
 
 
+def test_programs_are_interrupted_at_once(programs, tmp_path, monkeypatch):
+    """Those that do not end when they are asked to take the time of one."""
+    monkeypatch.setitem(SCRIPT["main"].__globals__, "GRACE", 3.0)
+    deaf = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"
+    programs(a=deaf, b=deaf, c=deaf)
+    began = time.monotonic()
+    assert outcomes(tmp_path, limit=2.0) == dict.fromkeys("abc", (None, ""))
+    assert time.monotonic() - began < 9
+
+
 def test_results_that_were_written_are_copied(programs, tmp_path, monkeypatch, capsys):
     results = tmp_path / "results"
     results.mkdir()

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,15 +108,17 @@ def run_together(names: Sequence[str], deadline: float, logs: Path) -> Iterator[
     start, running = time.monotonic(), {name: _begin(name, logs) for name in names}
     try:
         while running:
-            over = time.monotonic() >= deadline
-            for name in [name for name, process in running.items() if over or process.poll() is not None]:
-                status = _end(running.pop(name))
+            ended = {name: process.returncode for name, process in running.items() if process.poll() is not None}
+            if not ended and time.monotonic() >= deadline:
+                _interrupt(running.values())
+                ended = dict.fromkeys(running)
+            for name, status in ended.items():
+                del running[name]
                 lines = (logs / f"{name}.log").read_text(encoding="utf-8", errors="replace").strip().split("\n")
                 yield Outcome(name, status, time.monotonic() - start, lines[-1])
             time.sleep(POLL)
     finally:  # after Ctrl-C
-        for process in running.values():
-            _end(process)
+        _interrupt(running.values())
 
 
 def _begin(name: str, logs: Path) -> subprocess.Popen:
@@ -133,17 +135,18 @@ def _begin(name: str, logs: Path) -> subprocess.Popen:
         )
 
 
-def _end(process: subprocess.Popen) -> int | None:
-    """The exit status; None if the program had to be interrupted, with all of its group."""
-    if process.poll() is None:
+def _interrupt(processes: Iterable[subprocess.Popen]) -> None:
+    """Interrupt those that run, with all of their groups, and wait for them: all at once, as each may take long."""
+    running = [process for process in processes if process.poll() is None]
+    for process in running:
         os.killpg(process.pid, signal.SIGINT)
+    last = time.monotonic() + GRACE
+    for process in running:
         try:
-            process.wait(GRACE)
+            process.wait(max(0.0, last - time.monotonic()))
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        return None
-    return process.returncode
 
 
 def copy_newer(began: float, folder: Path) -> None:

@@ -68,6 +68,12 @@ def test_ordinary_operations_replace_kernels(dtype, cuda):
             _dispatch._plan(context._replace(dtype=torch.float32), method, None, "triton")
 
 
+def test_a_triton_that_cannot_be_imported(cuda, monkeypatch):
+    """As one for a newer C library."""
+    monkeypatch.setitem(sys.modules, "triton.runtime", None)
+    assert "import of triton.runtime halted" in minimax.unavailable_reason(torch.device("cuda", 0))
+
+
 def test_it_is_asked_once(cuda):
     asked = []
     cuda(lambda: asked.append(None))

@@ -15,10 +15,10 @@ _logger = logging.getLogger("matroot")
 @cache
 def failure() -> str | None:
     """What keeps Triton from launching kernels, also said once by the logger "matroot"; or None."""
-    from triton.runtime import driver
-
-    hash_of_triton()  # begins meanwhile
     try:
+        from triton.runtime import driver
+
+        hash_of_triton()  # begins meanwhile
         driver.active.get_current_target()
     except Exception as error:  # of a compiler, a loader, a file system
         why = str(error).partition("\n")[0] or type(error).__name__

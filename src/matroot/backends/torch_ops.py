@@ -13,9 +13,8 @@ from ._base import Backend, CallContext
 
 _CUDA_PRODUCTS = torch.backends.cuda.matmul
 _OTHER_PRODUCTS = torch.backends.mkldnn.matmul  # pyright: ignore[reportAttributeAccessIssue]
-_WIDE = {torch.float32: torch.float64, torch.complex64: torch.complex128}
-
-
+WIDE = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+"""Where what a dtype rounds can be computed."""
 _REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 
 
@@ -66,7 +65,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
         return a @ b
     if a.device.type == "cuda" and not needs_grad(a, b):
         return _three_pass_product(a, b)
-    wide = _WIDE[a.dtype]
+    wide = WIDE[a.dtype]
     return (a.to(wide) @ b.to(wide)).to(a.dtype)
 
 
@@ -147,12 +146,12 @@ def irregular_signs(like: Tensor) -> Tensor:
 
 def _dtype_for_derivatives(matrix: Tensor) -> torch.dtype:
     """The dtype for a factorisation whose own derivative formula uses plain products."""
-    return _WIDE[matrix.dtype] if reduced_precision(matrix) and needs_grad(matrix) else matrix.dtype
+    return WIDE[matrix.dtype] if reduced_precision(matrix) and needs_grad(matrix) else matrix.dtype
 
 
 def reduced_precision(matrix: Tensor) -> bool:
     """Whether the process-wide settings let products of this dtype lose digits."""
-    return matrix.dtype in _WIDE and _reduced_on(matrix.is_cuda)
+    return matrix.dtype in WIDE and _reduced_on(matrix.is_cuda)
 
 
 # Traced code takes the answer as a constant; PyTorch traces again when the setting changes.

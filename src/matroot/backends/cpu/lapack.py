@@ -20,14 +20,13 @@ from .chunks import cache_sized_slices
 
 _ILL_CONDITIONED = 300.0
 """Decompositions in float32 lose about as many digits of the smallest eigenvalues as the condition number has."""
-_WIDE = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 
 
 class _EigenInFloat64(Eigen):
     """Decompositions in float64, rounded."""
 
     def evaluate(self, A: Tensor, output: Output) -> tuple[Tensor, ...]:
-        values, vectors = torch_ops.eigh(A.to(_WIDE.get(A.dtype, A.dtype)))
+        values, vectors = torch_ops.eigh(A.to(torch_ops.WIDE.get(A.dtype, A.dtype)))
         return spectral_roots(values.to(torch_ops.real_dtype(A)), vectors.to(A.dtype), output)
 
 
@@ -121,10 +120,12 @@ def _eigh(A: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
         X[unusual] = torch_ops.identity(X)
         values, vectors = torch.linalg.eigh(X)
         values[unusual] = 0
-    if A.dtype in _WIDE:
+    if A.dtype in torch_ops.WIDE:
         wide = values[:, 0] < values[:, -1] / _ILL_CONDITIONED
         if wide.any():
-            exact_values, exact_vectors = torch.linalg.eigh(_twice_symmetric(A[wide].to(_WIDE[A.dtype]), ridge))
+            exact_values, exact_vectors = torch.linalg.eigh(
+                _twice_symmetric(A[wide].to(torch_ops.WIDE[A.dtype]), ridge)
+            )
             values[wide], vectors[wide] = exact_values.to(values.dtype), exact_vectors.to(A.dtype)
     return values, vectors
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from matroot.style.grain import GRAIN, RADIUS, without_grain
+from matroot.style.grain import GRAIN, LEAST, RADIUS, importance, without_grain
 
 from .examples import picture
 
@@ -75,5 +75,34 @@ def test_pictures_smaller_than_a_window():
 
 @pytest.mark.parametrize("levels", [-1.0, math.nan, math.inf])
 def test_no_number_of_levels(levels):
-    with pytest.raises(ValueError, match="grain must be a number of levels from 0 on"):
-        without_grain(torch.zeros(1, 3, 8, 8), levels, tile=64)
+    for function in (without_grain, importance):
+        with pytest.raises(ValueError, match="grain must be a number of levels from 0 on"):
+            function(torch.zeros(1, 3, 8, 8), levels, tile=64)
+
+
+def test_flat_areas_hardly_count_and_texture_does():
+    x = torch.full((1, 3, 64, 64), 0.5, dtype=torch.float64)
+    x[..., 32:] += noise(40)[..., 32:]
+    counts = importance(x, GRAIN, tile=512)
+    assert counts.shape == (1, 1, 64, 64)
+    assert torch.equal(counts[..., : 32 - RADIUS], torch.full((1, 1, 64, 32 - RADIUS), LEAST, dtype=x.dtype))
+    assert counts[..., 32:].min() > 0.9
+    assert counts.max() < 1
+
+
+def test_a_standard_deviation_of_so_many_levels_counts_half():
+    x = 0.5 + GRAIN * LEVEL * (1 - 2 * (torch.arange(64 * 64).view(1, 1, 64, 64) % 2)).double().expand(1, 3, -1, -1)
+    assert importance(x, GRAIN, tile=512).mean() == pytest.approx(0.5, rel=0.02)
+
+
+@pytest.mark.parametrize("tile", [8, 24, 40])
+def test_importance_tiled_is_whole(tile):
+    x = picture(61, 83, seed=3)
+    whole, tiled = (importance(x, GRAIN, tile=side) for side in (128, tile))
+    torch.testing.assert_close(tiled, whole, rtol=0, atol=1e-12)
+
+
+def test_importance_has_the_precision_of_float32():
+    x = picture(30, 20, seed=1).bfloat16()
+    assert torch.equal(importance(x, GRAIN, tile=64), importance(x.float(), GRAIN, tile=64))
+    assert importance(x, 0.0, tile=64) is None

@@ -147,5 +147,11 @@ def test_styles_that_do_not_fit(network, content, style):
         network.stylize(content, other)
 
 
+@pytest.mark.parametrize("shape", [(2, 45, 70), (3, 1, 45, 70), (2, 3, 45, 70), (2, 1, 45, 69)])
+def test_importance_that_does_not_fit(network, content, style, shape):
+    with pytest.raises(ValueError, match=r"importance must be \(B or 1, 1, H, W\)"):
+        network.stylize(content, network.statistics(style), importance=torch.ones(shape))
+
+
 def test_prints_as_its_constructor_call():
     assert "channels=(2, 2, 2), eps=0.0001" in repr(StyleNetwork((2, 2, 2)))

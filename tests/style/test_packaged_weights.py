@@ -140,6 +140,19 @@ def test_clear_skies_have_no_grain_and_edges_less_of_a_halo(network, evening, na
     assert halo(picture) < 0.6 * halo(whitened)
 
 
+def test_more_of_a_clear_sky_changes_the_rest_little(network):
+    """As a flat area hardly counts in the statistics of the photo."""
+    content, painting = photograph("china.jpg"), photograph("flower.jpg")
+    sky = content[:, :1, :1].expand(-1, 2 * content.shape[1], content.shape[2])
+    higher = torch.cat([sky, content], 1)
+
+    def difference(**options):
+        one, other = (style.stylize(x, painting, network=network, **options) for x in (content, higher))
+        return (one - other[:, sky.shape[1] :])[:, 64:].abs().mean()
+
+    assert difference() < 0.25 * difference(grain=0)
+
+
 @pytest.mark.parametrize("period", [2, 4, 8])
 def test_no_checkerboards(network, period):
     """On colours that vary smoothly the picture has no more of a period than of periods next to it."""

@@ -157,12 +157,36 @@ def test_no_style():
         blend([])
 
 
-def test_merged_moments_are_those_of_the_whole():
+@pytest.mark.parametrize("batch", [1, 2])
+def test_positions_count_as_often_as_they_are_repeated(batch):
+    x = features(0, size=(4, 5))
+    counts = torch.randint(1, 4, (batch, 1, 4, 5), generator=torch.Generator().manual_seed(1))
+    found = Moments.of(x, counts.double() / 7)
+    for k, each in enumerate(x.flatten(2)):
+        repeated = each.repeat_interleave(counts[k % batch].flatten(), dim=1)
+        torch.testing.assert_close(found.mean[k, :, 0], repeated.mean(1))
+        torch.testing.assert_close(found.covariance[k], torch.cov(repeated, correction=0) * 20 / 19)
+
+
+def test_equal_counts_change_nothing():
+    x = features(0)
+    found, expected = Moments.of(x, torch.full_like(x[:1, :1], 0.3)), Moments.of(x)
+    torch.testing.assert_close(found.mean, expected.mean)
+    torch.testing.assert_close(found.covariance, expected.covariance)
+
+
+@pytest.mark.parametrize("batch", [None, 1, 2])
+def test_merged_moments_are_those_of_the_whole(batch):
     x = features(0, size=(12, 10)) + 1e3
+    generator = torch.Generator().manual_seed(1)
+    counts = None if batch is None else torch.rand(batch, 1, 12, 10, generator=generator, dtype=x.dtype)
     merged = MergedMoments()
-    for part in (x[..., :1, :1], x[..., :1, 1:], x[..., 1:7, :], x[..., 7:, :]):
-        merged.add(part)
-    found, expected = merged.moments(), Moments.of(x)
+    parts = [
+        (..., slice(a, b), slice(c, d)) for a, b, c, d in ((0, 1, 0, 1), (0, 1, 1, 10), (1, 7, 0, 10), (7, 12, 0, 10))
+    ]
+    for part in parts:
+        merged.add(x[part], None if counts is None else counts[part])
+    found, expected = merged.moments(), Moments.of(x, counts)
     torch.testing.assert_close(found.mean, expected.mean)
     # Deviations from a mean of 1e3 have three digits less.
     torch.testing.assert_close(found.covariance, expected.covariance, rtol=1e-9, atol=1e-9)

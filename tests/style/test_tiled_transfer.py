@@ -36,12 +36,14 @@ def test_tiles_must_have_pixels():
 @pytest.mark.parametrize("tile", [16, 56])
 @pytest.mark.parametrize("strength", [0.0, 0.7, 1.0])
 @pytest.mark.parametrize("transform", ["transport", "whitening"])
-def test_tiled_is_whole(network, style, tile, strength, transform):
+@pytest.mark.parametrize("counted", [False, True])
+def test_tiled_is_whole(network, style, tile, strength, transform, counted):
     large = picture(147, 93, seed=5)
     statistics = network.statistics(style)
-    whole = network.stylize(large, statistics, strength, transform=transform)
+    options = {"transform": transform, "importance": 1e-3 + picture(147, 93, seed=6)[:, :1] if counted else None}
+    whole = network.stylize(large, statistics, strength, **options)
     assert whole.std() > 0.02  # there is something to compare
-    tiled = stylize_by_tiles(network, large, statistics, strength, tile=tile, transform=transform)
+    tiled = stylize_by_tiles(network, large, statistics, strength, tile=tile, **options)
     torch.testing.assert_close(tiled, whole, **ROUNDING)
 
 

@@ -194,10 +194,14 @@ def _describe_stylize(parser: argparse.ArgumentParser) -> None:
         "--transform",
         choices=("transport", "whitening"),
         default="transport",
-        help="transport (default) changes the photo least; whitening gives exactly the style's covariances",
+        help="transport (default) changes the photo least; whitening gives exactly the style's covariance",
     )
     parser.add_argument(
-        "--grain", type=float, default=4.0, metavar="LEVELS", help="smooth what varies less; default 4 of 255"
+        "--grain",
+        type=float,
+        default=4.0,
+        metavar="LEVELS",
+        help="what varies less is smoothed, and hardly counts; default 4 of 255",
     )
     parser.add_argument(
         "--scales", type=int, default=1, metavar="N", help="2 or 3: strokes two or four times as broad; default 1"

@@ -1,6 +1,7 @@
-"""What varies less than noise: smoothed before a transfer, which would amplify it."""
+"""What varies less than noise: smoothed before a transfer, which would amplify it, and hardly counted by it."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -12,6 +13,8 @@ GRAIN = 4.0
 """Levels of 255: more than film grain and the blocks of JPEG in clear skies, less than what one sees as texture."""
 RADIUS = 4
 """Of the windows in pixels: they are larger than a block of JPEG."""
+LEAST = 1e-3
+"""What a pixel without any variation around it counts, so that a picture without any has statistics."""
 
 
 def without_grain(pictures: Tensor, levels: float, share: float = 1.0, *, tile: int) -> Tensor:
@@ -24,26 +27,54 @@ def without_grain(pictures: Tensor, levels: float, share: float = 1.0, *, tile: 
     levels: standard deviation of which half is left; ValueError if it is negative or not finite. share: of the
     smoothed picture in the result. tile: side of the parts that are computed at once.
     """
-    if not 0 <= levels < math.inf:
-        raise ValueError(f"grain must be a number of levels from 0 on, got {levels}")
+    _require_levels(levels)
     if levels == 0 or share == 0:
         return pictures
+
+    def filtered(x: Tensor) -> Tensor:
+        a, mean = _share_kept(x, levels)
+        return torch.lerp(x, _window_means(a) * x + _window_means((1 - a) * mean), share)
+
+    # Windows reach as far again as the windows around a pixel.
+    return _by_tiles(filtered, pictures, torch.empty_like(pictures), 2 * RADIUS, tile)
+
+
+def importance(pictures: Tensor, levels: float, *, tile: int) -> Tensor | None:
+    """How much each pixel of pictures (B, 3, H, W) counts in their statistics, (B, 1, H, W); None for levels 0.
+
+    v/(v + e) of :func:`without_grain`, and ``LEAST`` where that is less: a clear sky counts for little, however large
+    it is. ValueError for levels that are negative or not finite.
+    """
+    _require_levels(levels)
+    if levels == 0:
+        return None
+    wide = torch.promote_types(pictures.dtype, torch.float32)
+    counts = torch.empty_like(pictures[:, :1], dtype=wide, memory_format=torch.contiguous_format)
+    return _by_tiles(lambda x: _share_kept(x, levels)[0].clamp_(min=LEAST), pictures, counts, RADIUS, tile)
+
+
+def _require_levels(levels: float) -> None:
+    if not 0 <= levels < math.inf:
+        raise ValueError(f"grain must be a number of levels from 0 on, got {levels}")
+
+
+def _by_tiles(
+    function: Callable[[Tensor], Tensor], pictures: Tensor, result: Tensor, context: int, tile: int
+) -> Tensor:
+    """``result``, filled with a function of pictures, in float32 at least, that sees so many pixels around each."""
     height, width = pictures.shape[2:]
-    smooth = torch.empty_like(pictures)
     for core in tiles(height, width, tile):
-        # Windows reach as far again as the windows around a pixel.
-        outer = core.widened(2 * RADIUS, height, width)
+        outer = core.widened(context, height, width)
         part = outer.of(pictures).to(torch.promote_types(pictures.dtype, torch.float32))
-        found = torch.lerp(part, _filtered(part, (levels / 255) ** 2), share)
-        core.of(smooth).copy_(core.inside(outer).of(found))
-    return smooth
+        core.of(result).copy_(core.inside(outer).of(function(part)))
+    return result
 
 
-def _filtered(x: Tensor, e: float) -> Tensor:
+def _share_kept(x: Tensor, levels: float) -> tuple[Tensor, Tensor]:
+    """a of the windows around all pixels, and their means."""
     mean = _window_means(x)
     variance = (_window_means(x.square()) - mean.square()).mean(1, keepdim=True).clamp_(min=0)
-    a = variance / (variance + e)
-    return _window_means(a) * x + _window_means((1 - a) * mean)
+    return variance / (variance + (levels / 255) ** 2), mean
 
 
 def _window_means(x: Tensor) -> Tensor:

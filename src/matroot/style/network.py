@@ -173,6 +173,7 @@ class StyleNetwork(nn.Module):
         style: StyleStatistics,
         strength: float | Tensor = 1.0,
         *,
+        importance: Tensor | None = None,
         transform: str | Transform = "transport",
         method: str | Method = "auto",
         gradient: str | Gradient | None = None,
@@ -185,6 +186,8 @@ class StyleNetwork(nn.Module):
             content: (B, 3, H, W) in [0, 1].
             style: with a batch of 1 or B.
             strength: from 0, which is the autoencoder, to 1; or a tensor (B,).
+            importance: (B or 1, 1, H, W) above 0, how much each pixel counts in the content's statistics; None: all the
+                same.
             transform: "transport" or "whitening", or an :class:`OptimalTransport` or :class:`Whitening`.
             method: how the roots are taken, see :func:`matroot.sqrtm`.
             gradient: how their derivatives are computed, see :func:`matroot.sqrtm`.
@@ -194,21 +197,37 @@ class StyleNetwork(nn.Module):
 
         Raises:
             TypeError: for integers and complex numbers.
-            ValueError: for another shape, a style of another batch or network, or an unknown transform.
+            ValueError: for other shapes, a style of another batch or network, or an unknown transform.
         """
         transform = transform_of(transform)
+        if importance is not None and importance.shape not in {(b, 1, *content.shape[2:]) for b in (1, len(content))}:
+            shapes = f"content {tuple(content.shape)}, importance {tuple(importance.shape)}"
+            raise ValueError(f"importance must be (B or 1, 1, H, W) for a content (B, 3, H, W); got {shapes}")
         if not isinstance(strength, Tensor) and strength == 0:
             return self(content)
         x = None
         for k, features in enumerate(reversed(self.encode(content))):
             x = self.step(k, x, features)
-            moments = Moments.of(x)
+            moments = Moments.of(x, counts_at(k, importance))
             mean, root = style.means[k], style.roots[k]
             x = Coloring.between(moments, mean, root, strength, self.eps, transform, method, gradient)(x)
         return self.paint(cast(Tensor, x))
 
     def extra_repr(self) -> str:
         return f"channels={self.channels}, eps={self.eps:g}"
+
+
+def stride_of(k: int) -> int:
+    """Of the features that transform k is applied to."""
+    return 2 ** (TRANSFORMS - 1 - k)
+
+
+def counts_at(k: int, importance: Tensor | None) -> Tensor | None:
+    """How much positions count at transform k: the mean importance of their pixels."""
+    if importance is None:
+        return None
+    stride = stride_of(k)
+    return functional.avg_pool2d(importance, stride, ceil_mode=True, count_include_pad=False)
 
 
 class _Upward(nn.Module):

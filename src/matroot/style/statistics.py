@@ -30,9 +30,17 @@ class Moments:
     covariance: Tensor
 
     @classmethod
-    def of(cls, features: Tensor) -> "Moments":
-        """Of (B, C, H, W) over all positions."""
-        X, mean = deviations(_by_position(features).mT)
+    def of(cls, features: Tensor, counts: Tensor | None = None) -> "Moments":
+        """Of (B, C, H, W) over all positions, which count as much as ``counts``, (B or 1, 1, H, W), or all the same."""
+        X = _by_position(features).mT
+        if counts is None:
+            X, mean = deviations(X)
+        else:
+            X = X.to(torch.promote_types(X.dtype, torch.float32))
+            share = counts.flatten(2).to(X.dtype)
+            share = share / share.mean(-1, keepdim=True)
+            mean = (X * share).mean(-1, keepdim=True)
+            X = (X - mean) * share.sqrt()
         return cls(mean, covariance_of_deviations(X, correction=1, eps=0.0))
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..methods import Method
-from .network import TRANSFORMS, StyleNetwork
+from .network import TRANSFORMS, StyleNetwork, counts_at, stride_of
 from .statistics import Coloring, StyleStatistics
 from .tiles import MergedMoments, Tile, tiles
 from .transforms import Transform, transform_of
@@ -19,7 +19,7 @@ PAINTER_CONTEXT = 16
 AUTOENCODER_CONTEXT = 28
 """From the image to the picture."""
 
-_DEEPEST = 2 ** (TRANSFORMS - 1)
+_DEEPEST = stride_of(0)
 """Stride of the deepest features."""
 
 Progress = Callable[[float], None]
@@ -36,7 +36,7 @@ def statistics_by_tiles(
         x = None
         for k, features in enumerate(reversed(network.encode(_part(images, outer, network)))):
             x = network.step(k, x, features)
-            merged[k].add(inner.of(x, _stride(k)))
+            merged[k].add(inner.of(x, stride_of(k)))
     return StyleStatistics.of([each.moments() for each in merged], network.eps, method)
 
 
@@ -59,6 +59,7 @@ def stylize_by_tiles(
     strength: float = 1.0,
     *,
     tile: int,
+    importance: Tensor | None = None,
     transform: str | Transform = "transport",
     method: str | Method = "auto",
     progress: Progress = lambda fraction: None,
@@ -76,6 +77,7 @@ def stylize_by_tiles(
         style: of the same network.
         strength: from 0, which is the autoencoder, to 1.
         tile: the side of a tile in pixels.
+        importance: see :meth:`StyleNetwork.stylize`.
         transform: see :meth:`StyleNetwork.stylize`.
         method: how the roots are taken, see :func:`matroot.sqrtm`.
         progress: is called with the fraction that is done.
@@ -87,8 +89,11 @@ def stylize_by_tiles(
     if strength == 0:
         return reproduce_by_tiles(network, content, tile=tile, progress=progress)
     if max(content.shape[2:]) <= tile:
-        on_device = content.to(next(network.parameters()).device)
-        picture = network.stylize(on_device, style, strength, transform=transform, method=method)
+        device = next(network.parameters()).device
+        counts = None if importance is None else importance.to(device)
+        picture = network.stylize(
+            content.to(device), style, strength, importance=counts, transform=transform, method=method
+        )
         progress(1.0)
         return picture.to(content)
     transforms: list[Coloring] = []
@@ -106,7 +111,7 @@ def stylize_by_tiles(
     for core, outer, inner in walk(ENCODER_CONTEXT):
         f3 = inner.of(network.encode(_part(content, outer, network))[-1], _DEEPEST)
         core.of(deep, _DEEPEST).copy_(f3)
-        merged.add(f3)
+        merged.add(f3, _counts(0, core, importance, network))
     add_transform(merged)
 
     def later_step(k: int, outer: Tile) -> Tensor:
@@ -117,8 +122,8 @@ def stylize_by_tiles(
 
     for k in (1, 2):
         merged = MergedMoments()
-        for _, outer, inner in walk(PAINTER_CONTEXT):
-            merged.add(inner.of(later_step(k, outer), _stride(k)))
+        for core, outer, inner in walk(PAINTER_CONTEXT):
+            merged.add(inner.of(later_step(k, outer), stride_of(k)), _counts(k, core, importance, network))
         add_transform(merged)
 
     picture = torch.empty_like(content)
@@ -139,9 +144,9 @@ def _walk(
         progress((k + 1) / len(parts))
 
 
-def _stride(k: int) -> int:
-    """Of the features that transform k is applied to."""
-    return _DEEPEST >> k
+def _counts(k: int, tile: Tile, importance: Tensor | None, network: StyleNetwork) -> Tensor | None:
+    """How much the positions of a tile count at transform k."""
+    return None if importance is None else counts_at(k, _part(importance, tile, network))
 
 
 def _part(images: Tensor, tile: Tile, network: StyleNetwork) -> Tensor:

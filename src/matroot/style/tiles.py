@@ -59,25 +59,28 @@ class MergedMoments:
     """Moments of all features that were added, as if of one map; merged in float64."""
 
     def __init__(self) -> None:
-        self._count = 0
+        self._positions = 0
         # Numbers on the CPU go with tensors of any device.
-        self._mean = self._scatter = torch.zeros((), dtype=torch.float64, device="cpu")
+        self._mean = self._scatter = self._count = torch.zeros((), dtype=torch.float64, device="cpu")
         self._dtype = torch.float32
 
-    def add(self, features: Tensor) -> None:
-        """Add the positions of (B, C, H, W)."""
-        part = Moments.of(features)
+    def add(self, features: Tensor, counts: Tensor | None = None) -> None:
+        """Add the positions of (B, C, H, W), or as much as each counts, see :meth:`Moments.of`."""
+        part = Moments.of(features, counts)
         positions = features.shape[2] * features.shape[3]
+        each = 1.0 if counts is None else counts.double().mean((-2, -1)).unsqueeze(-1)
         mean, covariance = part.mean.double(), part.covariance.double()
         # The scatter of a union is that of both parts, and that of their means about the common one.
-        total = self._count + positions
+        count = positions * each
+        total = self._count + count
         distance = mean - self._mean
-        between = (self._count * positions / total) * (distance @ distance.mT) if self._count else 0
-        self._scatter = self._scatter + covariance * (positions - 1) + between
-        self._mean = self._mean + distance * (positions / total)
-        self._count, self._dtype = total, part.mean.dtype
+        self._scatter = self._scatter + covariance * ((positions - 1) * each)
+        if self._positions:
+            self._scatter = self._scatter + (self._count * count / total) * (distance @ distance.mT)
+        self._mean = self._mean + distance * (count / total)
+        self._positions, self._count, self._dtype = self._positions + positions, total, part.mean.dtype
 
     def moments(self) -> Moments:
         """Of everything added so far, in the dtype of :meth:`Moments.of`."""
-        covariance = self._scatter / max(self._count - 1, 1)
+        covariance = self._scatter / self._count * (self._positions / max(self._positions - 1, 1))
         return Moments(self._mean.to(self._dtype), covariance.to(self._dtype))

@@ -8,7 +8,7 @@ from torch import Tensor
 from ..methods import Method
 from ..nn.whiten_color import require_blend
 from .color import recolored, split_alpha
-from .grain import GRAIN, without_grain
+from .grain import GRAIN, importance, without_grain
 from .network import StyleNetwork
 from .resizing import limited
 from .scales import transfer_by_scales
@@ -58,8 +58,9 @@ def stylize(
         tile: larger pictures are computed in tiles of this side, which bounds memory and does not change the result.
         transform: how features are given the style's covariance: "transport" (:class:`OptimalTransport`), "whitening"
             (:class:`Whitening`), or one of these objects.
-        grain: standard deviation, in levels of 255, below which variation of the content counts as noise and is
-            smoothed away first, in full from strength 0.5 on; 0: nothing is.
+        grain: standard deviation, in levels of 255, below which variation counts as noise. The content's is smoothed
+            away first, in full from strength 0.5 on, and areas without more, such as clear skies, hardly count in its
+            means and covariances. 0: nothing is smoothed, and all pixels count the same.
         scales: at how many the style is transferred, each of half the size, the coarsest first: each more makes the
             broadest strokes twice as broad. Those of less than 32 pixels a side are left out.
         method: how the roots are taken, see :func:`matroot.sqrtm`.
@@ -217,7 +218,8 @@ def apply_style(
 
     def transfer(picture: Tensor, progress: Progress) -> Tensor:
         options = {"tile": tile, "transform": transform, "method": method, "progress": progress}
-        return stylize_by_tiles(network, picture, style, strength, **options)
+        counts = importance(picture, grain, tile=tile)
+        return stylize_by_tiles(network, picture, style, strength, importance=counts, **options)
 
     painted = transfer_by_scales(colors, scales if strength else 1, transfer, progress)
     if alpha is not None:

@@ -39,8 +39,9 @@ class Moments:
             X = X.to(torch.promote_types(X.dtype, torch.float32))
             share = counts.flatten(2).to(X.dtype)
             share = share / share.mean(-1, keepdim=True)
-            mean = (X * share).mean(-1, keepdim=True)
-            X = (X - mean) * share.sqrt()
+            with autocast_disabled(X):
+                mean = X @ share.mT / X.shape[-1]
+            X = (X - mean).mul_(share.sqrt())
         return cls(mean, covariance_of_deviations(X, correction=1, eps=0.0))
 
 

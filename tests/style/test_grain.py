@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from matroot.style.grain import GRAIN, LEAST, RADIUS, importance, without_grain
+from matroot.style.grain import GRAIN, LEAST, RADIUS, importance, without_grain, without_rings
 
 from .examples import picture
 
@@ -75,9 +75,10 @@ def test_pictures_smaller_than_a_window():
 
 @pytest.mark.parametrize("levels", [-1.0, math.nan, math.inf])
 def test_no_number_of_levels(levels):
-    for function in (without_grain, importance):
+    x = torch.zeros(1, 3, 8, 8)
+    for function in (without_grain, importance, lambda *arguments, **tile: without_rings(x, *arguments, **tile)):
         with pytest.raises(ValueError, match="grain must be a number of levels from 0 on"):
-            function(torch.zeros(1, 3, 8, 8), levels, tile=64)
+            function(x, levels, tile=64)
 
 
 def test_flat_areas_hardly_count_and_texture_does():
@@ -106,3 +107,36 @@ def test_importance_has_the_precision_of_float32():
     x = picture(30, 20, seed=1).bfloat16()
     assert torch.equal(importance(x, GRAIN, tile=64), importance(x.float(), GRAIN, tile=64))
     assert importance(x, 0.0, tile=64) is None
+
+
+def test_rings_in_a_flat_area_go_and_texture_stays():
+    content = torch.full((1, 3, 96, 96), 0.4, dtype=torch.float64)
+    content[..., 48:] += noise(40, 96)[..., 48:]
+    columns = torch.arange(96, dtype=torch.float64)
+    painted = 0.1 + 0.8 * content + 0.05 * torch.cos(columns)
+    found = without_rings(painted, content, GRAIN, tile=512)
+    flat, textured = slice(16, 48 - 2 * RADIUS), slice(48 + 2 * RADIUS, 80)
+    assert (painted - 0.42)[..., flat].std() > 8 * LEVEL
+    assert (found - 0.42)[..., flat].abs().max() < 1.5 * LEVEL
+    assert (found - painted)[..., textured].std() < 0.05 * (painted - content)[..., textured].std()
+
+
+def test_colours_of_flat_areas_stay_up_to_their_edges():
+    content = torch.full((1, 3, 64, 128), 0.3, dtype=torch.float64)
+    content[..., 64:] = 0.7
+    painted = 0.5 * content + torch.tensor([0.0, 0.2, 0.4], dtype=torch.float64).view(1, 3, 1, 1)
+    found = without_rings(painted, content, GRAIN, tile=512)
+    assert (painted - content)[..., [0, -1]].diff().abs().min() > 50 * LEVEL
+    assert (found - painted).abs().max() < 4 * LEVEL
+
+
+@pytest.mark.parametrize("tile", [8, 24, 40])
+def test_without_rings_tiled_is_whole(tile):
+    content, painted = picture(61, 83, seed=3) ** 8, picture(61, 83, seed=4)
+    whole, tiled = (without_rings(painted, content, GRAIN, tile=side) for side in (128, tile))
+    assert (whole - painted).abs().max() > LEVEL
+    torch.testing.assert_close(tiled, whole, rtol=0, atol=1e-12)
+    half = without_rings(painted, content, GRAIN, 0.5, tile=tile)
+    torch.testing.assert_close(half, (whole + painted) / 2)
+    assert without_rings(painted, content, 0.0, tile=tile) is painted
+    assert without_rings(painted, content, GRAIN, 0.0, tile=tile) is painted

@@ -17,20 +17,22 @@ def nothing(fraction):
 @pytest.mark.parametrize("size", [(128, 160), (131, 197)])
 def test_without_a_transfer_the_picture_is_the_content(scales, size):
     content = picture(*size, seed=1)
-    found = transfer_by_scales(content, scales, lambda x, progress: x, nothing)
+    found = transfer_by_scales(content, scales, lambda x, pictures, progress: x, nothing)
     torch.testing.assert_close(found, content, rtol=0, atol=1e-12)
 
 
 def test_what_is_painted_at_each_scale_adds_up():
     content = 0.5 * picture(128, 160, seed=1)
-    sizes = []
+    sizes, changes = [], []
 
-    def lighter(x, progress):
+    def lighter(x, pictures, progress):
         sizes.append(tuple(x.shape[-2:]))
+        changes.append((x - pictures).mean().item())
         return x + 0.1
 
     found = transfer_by_scales(content, 3, lighter, nothing)
     assert sizes == [(32, 40), (64, 80), (128, 160)]
+    assert changes == pytest.approx([0, 0.1, 0.2])
     torch.testing.assert_close(found, content + 0.3, rtol=0, atol=1e-12)
 
 
@@ -38,14 +40,16 @@ def test_what_is_painted_at_each_scale_adds_up():
 def test_scales_without_room_are_left_out(size):
     sizes = []
     content = torch.rand(1, 3, *size)
-    transfer_by_scales(content, 5, lambda x, progress: sizes.append(tuple(x.shape[-2:])) or x, nothing)
+    transfer_by_scales(content, 5, lambda x, pictures, progress: sizes.append(tuple(x.shape[-2:])) or x, nothing)
     assert sizes[-1] == size
     assert len(sizes) == (2 if min(size) >= 2 * SMALLEST else 1)
 
 
 def test_scales_without_end_are_those_that_fit():
     content = torch.rand(1, 3, 70, 70)
-    many, two = (transfer_by_scales(content, count, lambda x, progress: x.sqrt(), nothing) for count in (10**15, 2))
+    many, two = (
+        transfer_by_scales(content, count, lambda x, pictures, progress: x.sqrt(), nothing) for count in (10**15, 2)
+    )
     assert torch.equal(many, two)
 
 
@@ -53,7 +57,7 @@ def test_strokes_of_one_pixel_become_broad():
     """Noise that the transfer adds at a fourth of the size is smooth at the whole."""
     generator = torch.Generator().manual_seed(0)
 
-    def noisy(x, progress):
+    def noisy(x, pictures, progress):
         return x + 0.1 * torch.randn(x.shape, generator=generator, dtype=x.dtype) if x.shape[-1] == 40 else x
 
     found = transfer_by_scales(torch.full((1, 3, 160, 160), 0.5), 3, noisy, nothing)
@@ -65,7 +69,7 @@ def test_strokes_of_one_pixel_become_broad():
 def test_progress_ends_at_one():
     told = []
 
-    def transfer(x, progress):
+    def transfer(x, pictures, progress):
         progress(0.5)
         progress(1.0)
         return x

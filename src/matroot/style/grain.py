@@ -1,4 +1,8 @@
-"""What varies less than noise: smoothed before a transfer, which would amplify it, and hardly counted by it."""
+"""What varies less than noise, such as a clear sky: what a transfer must not make of it.
+
+It is smoothed before, as noise would be amplified; it hardly counts in the statistics; and what the transfer changes
+there is smoothed, as edges nearby leave rings.
+"""
 
 import math
 from collections.abc import Callable
@@ -36,7 +40,7 @@ def without_grain(pictures: Tensor, levels: float, share: float = 1.0, *, tile: 
         return torch.lerp(x, _window_means(a) * x + _window_means((1 - a) * mean), share)
 
     # Windows reach as far again as the windows around a pixel.
-    return _by_tiles(filtered, pictures, torch.empty_like(pictures), 2 * RADIUS, tile)
+    return _by_tiles(filtered, torch.empty_like(pictures), 2 * RADIUS, tile, pictures)
 
 
 def importance(pictures: Tensor, levels: float, *, tile: int) -> Tensor | None:
@@ -50,7 +54,29 @@ def importance(pictures: Tensor, levels: float, *, tile: int) -> Tensor | None:
         return None
     wide = torch.promote_types(pictures.dtype, torch.float32)
     counts = torch.empty_like(pictures[:, :1], dtype=wide, memory_format=torch.contiguous_format)
-    return _by_tiles(lambda x: _share_kept(x, levels)[0].clamp_(min=LEAST), pictures, counts, RADIUS, tile)
+    return _by_tiles(lambda x: _share_kept(x, levels)[0].clamp_(min=LEAST), counts, RADIUS, tile, pictures)
+
+
+def without_rings(painted: Tensor, pictures: Tensor, levels: float, share: float = 1.0, *, tile: int) -> Tensor:
+    """What was made of pictures (B, 3, H, W), the change smoothed where they are flat.
+
+    a d + (1 - a) m of the change d, with a of :func:`without_grain` averaged over windows, and with the means m of d
+    over windows twice as large, in which a pixel counts (1 - a)^2: flat areas keep their colours apart, and edges next
+    to them have no part in it.
+
+    levels, share, tile: see :func:`without_grain`.
+    """
+    _require_levels(levels)
+    if levels == 0 or share == 0:
+        return painted
+
+    def smoothed(painted: Tensor, x: Tensor) -> Tensor:
+        flat = 1 - _window_means(_share_kept(x, levels)[0])
+        count, change = flat.square() + LEAST, painted - x
+        mean = _window_means(change * count, 2 * RADIUS) / _window_means(count, 2 * RADIUS)
+        return painted + share * flat * (mean - change)
+
+    return _by_tiles(smoothed, torch.empty_like(painted), 4 * RADIUS, tile, painted, pictures).clamp_(0, 1)
 
 
 def _require_levels(levels: float) -> None:
@@ -58,15 +84,13 @@ def _require_levels(levels: float) -> None:
         raise ValueError(f"grain must be a number of levels from 0 on, got {levels}")
 
 
-def _by_tiles(
-    function: Callable[[Tensor], Tensor], pictures: Tensor, result: Tensor, context: int, tile: int
-) -> Tensor:
+def _by_tiles(function: Callable[..., Tensor], result: Tensor, context: int, tile: int, *pictures: Tensor) -> Tensor:
     """``result``, filled with a function of pictures, in float32 at least, that sees so many pixels around each."""
-    height, width = pictures.shape[2:]
+    height, width = result.shape[2:]
     for core in tiles(height, width, tile):
         outer = core.widened(context, height, width)
-        part = outer.of(pictures).to(torch.promote_types(pictures.dtype, torch.float32))
-        core.of(result).copy_(core.inside(outer).of(function(part)))
+        parts = (outer.of(x).to(torch.promote_types(x.dtype, torch.float32)) for x in pictures)
+        core.of(result).copy_(core.inside(outer).of(function(*parts)))
     return result
 
 
@@ -77,8 +101,8 @@ def _share_kept(x: Tensor, levels: float) -> tuple[Tensor, Tensor]:
     return variance / (variance + (levels / 255) ** 2), mean
 
 
-def _window_means(x: Tensor) -> Tensor:
+def _window_means(x: Tensor, radius: int = RADIUS) -> Tensor:
     """Means over squares, cut off where the picture ends; by rows and columns, which is the same."""
-    for window, padding in (((2 * RADIUS + 1, 1), (RADIUS, 0)), ((1, 2 * RADIUS + 1), (0, RADIUS))):
+    for window, padding in (((2 * radius + 1, 1), (radius, 0)), ((1, 2 * radius + 1), (0, radius))):
         x = functional.avg_pool2d(x, window, 1, padding, count_include_pad=False)
     return x

@@ -14,7 +14,8 @@ from .tiled_transfer import Progress
 SMALLEST = 32
 """Pixels of the shorter side; scales with fewer are left out."""
 
-Transfer = Callable[[Tensor, Progress], Tensor]
+Transfer = Callable[[Tensor, Tensor, Progress], Tensor]
+"""Of what a coarser scale made of pictures, the pictures themselves at that size, and the progress of this scale."""
 
 
 def transfer_by_scales(content: Tensor, scales: int, transfer: Transfer, progress: Progress) -> Tensor:
@@ -26,15 +27,13 @@ def transfer_by_scales(content: Tensor, scales: int, transfer: Transfer, progres
             break
         sizes.append(size)
     areas = [height * width for height, width in sizes]
-    painted = None
+    painted, change = content, None
     for k, size in reversed([*enumerate(sizes)]):
-        if painted is None:
-            x = resized(content, size, "bicubic")
-        else:  # in place: of a large picture each copy counts
-            coarse = painted.sub_(resized(content, sizes[k + 1], "bicubic"))
-            x = resized(coarse, size, "bicubic").add_(resized(content, size, "bicubic")).clamp_(0, 1)
-            del painted, coarse
+        pictures = resized(content, size, "bicubic")
+        # In place: of a large picture each copy counts.
+        x = pictures if change is None else resized(change, size, "bicubic").add_(pictures).clamp_(0, 1)
         done, share = sum(areas[k + 1 :]) / sum(areas), areas[k] / sum(areas)
-        painted = transfer(x, lambda fraction, done=done, share=share: progress(done + share * fraction))
-    assert painted is not None
+        painted = transfer(x, pictures, lambda fraction, done=done, share=share: progress(done + share * fraction))
+        if k > 0:
+            change = painted.sub_(pictures)
     return painted

@@ -8,7 +8,7 @@ from torch import Tensor
 from ..methods import Method
 from ..nn.whiten_color import require_blend
 from .color import recolored, split_alpha
-from .grain import GRAIN, importance, without_grain
+from .grain import GRAIN, importance, without_grain, without_rings
 from .network import StyleNetwork
 from .resizing import limited
 from .scales import transfer_by_scales
@@ -59,8 +59,8 @@ def stylize(
         transform: how features are given the style's covariance: "transport" (:class:`OptimalTransport`), "whitening"
             (:class:`Whitening`), or one of these objects.
         grain: standard deviation, in levels of 255, below which variation counts as noise. The content's is smoothed
-            away first, in full from strength 0.5 on, and areas without more, such as clear skies, hardly count in its
-            means and covariances. 0: nothing is smoothed, and all pixels count the same.
+            away first, in full from strength 0.5 on. Areas without more, such as clear skies, hardly count in its
+            means and covariances, and what changes there is smoothed. 0: none of this.
         scales: at how many the style is transferred, each of half the size, the coarsest first: each more makes the
             broadest strokes twice as broad. Those of less than 32 pixels a side are left out.
         method: how the roots are taken, see :func:`matroot.sqrtm`.
@@ -214,12 +214,14 @@ def apply_style(
         raise ValueError(f"scales must be at least 1, got {scales}")
     colors, alpha = _one_picture(content, "content")
     # All of it from half strength on: less would show, as gains are large before the grain is gone.
-    colors = without_grain(limited(colors, max_size), grain, min(1.0, 2 * strength), tile=tile)
+    share = min(1.0, 2 * strength)
+    colors = without_grain(limited(colors, max_size), grain, share, tile=tile)
 
-    def transfer(picture: Tensor, progress: Progress) -> Tensor:
+    def transfer(x: Tensor, picture: Tensor, progress: Progress) -> Tensor:
         options = {"tile": tile, "transform": transform, "method": method, "progress": progress}
-        counts = importance(picture, grain, tile=tile)
-        return stylize_by_tiles(network, picture, style, strength, importance=counts, **options)
+        counts = importance(x, grain, tile=tile)
+        painted = stylize_by_tiles(network, x, style, strength, importance=counts, **options)
+        return without_rings(painted, picture, grain, share, tile=tile)
 
     painted = transfer_by_scales(colors, scales if strength else 1, transfer, progress)
     if alpha is not None:

@@ -255,6 +255,8 @@ def test_autocast_changes_nothing():
 
 
 def test_refuses():
+    with pytest.raises(TypeError, match=r"x1 must be a torch\.Tensor, got ndarray"):
+        frechet_distance_of_samples(torch.zeros(4, 3).numpy(), torch.zeros(4, 3))
     mu, cov = torch.zeros(2, 3), torch.zeros(2, 3, 3)
     with pytest.raises(ValueError, match=r"cov2 must have shape \(\*, 3, 3\) to go with mu1, got \(2, 4, 4\)"):
         frechet_distance(mu, cov, mu, torch.zeros(2, 4, 4))

@@ -52,7 +52,7 @@ def sqrtm(
         gradient: how its derivative is computed, a name or an object; None is the method's own choice.
         ridge: take the root of A + ridge * (trace(A)/n) * I instead; differentiable, scale-free.
         check: raise for matrices that are not finite, not symmetric or indefinite; reads values on the host, so not
-            under ``torch.compile``.
+            under ``torch.compile`` or inside ``vmap``.
         backend: where it runs, see :func:`choose`; by default the fastest that can.
 
     Returns:
@@ -163,7 +163,7 @@ def _evaluate(
     check: bool,
     backend: str,
 ) -> tuple[Tensor, ...]:
-    require_ridge(ridge)
+    ridge = require_ridge(ridge)
     if is_sharded(A):
         found = _evaluate(local_matrices(A), output, method, gradient, ridge, check, backend)
         return sharded_like(A, found)

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from ._api import sqrtm
+from ._inputs import require_tensor
 from ._tracing import is_plain_eager
 from .backends import torch_ops
 from .methods import minimax
@@ -115,9 +116,10 @@ def _result_dtype(*tensors: Tensor) -> torch.dtype:
 
 
 def _require(given: dict[str, Tensor]) -> None:
-    d = given["mu1"].shape[-1:].numel()
     for name, tensor in given.items():
         _require_real(name, tensor)
+    d = given["mu1"].shape[-1:].numel()
+    for name, tensor in given.items():
         expected = (d,) if name.startswith("mu") else (d, d)
         if tensor.ndim < len(expected) or tuple(tensor.shape[-len(expected) :]) != expected:
             want = ", ".join(map(str, ("*", *expected)))
@@ -125,6 +127,7 @@ def _require(given: dict[str, Tensor]) -> None:
 
 
 def _require_real(name: str, tensor: Tensor) -> None:
+    require_tensor(tensor, name)
     if not tensor.is_floating_point():
         raise TypeError(f"{name} must be real floating point, got {tensor.dtype}")
 

@@ -53,6 +53,14 @@ def test_what_does_not_fit_is_said():
         models.create("resnet18_dbn", -1, width=4)
 
 
+@pytest.mark.parametrize(
+    ("name", "size"), [("resnet18_dbn", "width"), ("resnet50_gcp", "in_channels"), ("so_vit_7", "depth")]
+)
+def test_sizes_below_one_are_refused(name, size):
+    with pytest.raises(ValueError, match=f"{size} must be at least 1, got 0"):
+        models.create(name, **{size: 0})
+
+
 def test_set_preset_changes_nothing_where_it_does_not_fit():
     model = build("resnet18_dbn", "ns")
     with pytest.raises(ValueError, match="'power-iteration' has no inverse root"):

@@ -190,6 +190,12 @@ def test_complex_data_is_refused(use):
         getattr(zca(), use)(X.to(torch.complex128))
 
 
+@pytest.mark.parametrize("use", ["fit", "partial_fit", "fit_transform", "transform", "inverse_transform", "forward"])
+def test_arrays_are_refused(use):
+    with pytest.raises(TypeError, match=r"data must be a torch\.Tensor, got ndarray"):
+        getattr(zca(), use)(X.numpy())
+
+
 def test_no_rows():
     with pytest.raises(ValueError, match="at least one row, got 0"):
         zca().fit(X[:0])

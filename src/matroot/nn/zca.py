@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from .._api import Roots, roots
+from .._inputs import require_tensor
 from .._registry import validate
 from .._symbolic import one_node
 from .._tracing import autocast_disabled, exporting
@@ -41,7 +42,7 @@ class ZCAWhitening(nn.Module):
         dtype: of the statistics, float32 at least; float64 for streams whose mean is very large.
 
     Raises:
-        TypeError: for complex data.
+        TypeError: for complex data, and data that is no tensor.
         ValueError: if ``eps`` is negative or not finite, for an unknown method or gradient, and for a method without
             inverse root; for data of another shape, naming both; when fitting NaN, Inf or no rows, which changes
             nothing.
@@ -190,6 +191,7 @@ class ZCAWhitening(nn.Module):
         return constructor_arguments(self, device=None, dtype=None)
 
     def _require(self, X: Tensor) -> None:
+        require_tensor(X, "data")
         if X.is_complex():
             raise TypeError(f"expected real data, got {X.dtype}")
         if X.ndim != 2 or X.shape[1] != self.num_features:

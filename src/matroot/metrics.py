@@ -73,7 +73,7 @@ def frechet_distance_of_samples(x1: Tensor, x2: Tensor) -> Tensor:
 
     Raises:
         TypeError: for integers and complex numbers.
-        ValueError: if the shapes do not match.
+        ValueError: if the shapes do not match, and for fewer than 2 samples.
 
     Example:
         >>> x = torch.randn(50, 8)
@@ -84,6 +84,8 @@ def frechet_distance_of_samples(x1: Tensor, x2: Tensor) -> Tensor:
         _require_real(name, x)
         if x.ndim < 2 or x.shape[-1] != x1.shape[-1]:
             raise ValueError(f"{name} must have shape (*, N, {x1.shape[-1]}) to go with x1, got {tuple(x.shape)}")
+        if x.shape[-2] < 2:
+            raise ValueError(f"{name} must hold at least 2 samples, which a covariance needs; got {x.shape[-2]}")
     d = x1.shape[-1]
     few, many = sorted((x1, x2), key=lambda x: x.shape[-2])
     (mu1, X1), (mu2, X2) = (_scaled_deviations(x.double()) for x in (few, many))
@@ -108,7 +110,7 @@ def _distance(positive: Tensor, K: Tensor) -> Tensor:
 def _scaled_deviations(x: Tensor) -> tuple[Tensor, Tensor]:
     """Mean (*, d) of samples (*, N, d), and X (*, N, d) with X^T X their covariance."""
     mean = x.mean(-2, keepdim=True)
-    return mean[..., 0, :], (x - mean) / max(x.shape[-2] - 1, 1) ** 0.5
+    return mean[..., 0, :], (x - mean) / (x.shape[-2] - 1) ** 0.5
 
 
 def _result_dtype(*tensors: Tensor) -> torch.dtype:

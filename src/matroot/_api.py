@@ -10,6 +10,7 @@ from ._dispatch import prepare
 from ._inputs import require_definite, require_ridge, require_roots
 from ._sharding import is_sharded, local_matrices, sharded_like
 from ._symbolic import one_node
+from ._tracing import jit_tracing
 from .gradients import Gradient
 from .methods import Method
 from .methods._base import Output, is_inverse
@@ -175,6 +176,6 @@ def _evaluate(
         if check:
             require_roots(found[0])
         return found
-    if A.shape[-1] == 0:
+    if not jit_tracing() and A.shape[-1] == 0:
         return tuple(A.clone() for _ in is_inverse(output))
     return roots_by_torch_ops(A, ridge, plan.method, plan.gradient, output)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ._tracing import is_batched, transforming
+from ._tracing import is_batched, jit_tracing, transforming
 from .backends import torch_ops
 
 COMPUTE = {
@@ -66,8 +66,14 @@ def require_matrices(A: Tensor, name: str = "A") -> None:
         accepted = ", ".join(str(dtype).removeprefix("torch.") for dtype in COMPUTE)
         raise TypeError(f"{name} has dtype {str(A.dtype).removeprefix('torch.')}; accepted are {accepted}")
     shape = A.shape
-    if len(shape) < 2 or shape[-1] != shape[-2]:
+    if len(shape) < 2 or not _is_square(A):
         raise ValueError(f"{name} must have shape (*, n, n), got {tuple(shape)}")
+
+
+def _is_square(A: Tensor) -> bool:
+    if jit_tracing():  # where sizes are tensors, and PyTorch warns of what depends on their values
+        return A.is_same_size(A.mT)
+    return A.shape[-1] == A.shape[-2]
 
 
 def require_ridge(ridge: float) -> float:

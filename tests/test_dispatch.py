@@ -217,7 +217,7 @@ def test_a_preset_is_the_callers_to_change():
     assert matroot.preset("ns")["method"] == matroot.NewtonSchulz()
 
 
-@pytest.mark.parametrize("bad", ["Pade", "", None, 3])
+@pytest.mark.parametrize("bad", ["cubic", "", None, 3])
 def test_unknown_method(bad):
     with pytest.raises(ValueError, match=r"unknown method .*; valid names are auto, taylor, pade, newton-schulz"):
         matroot.sqrtm(A, bad)
@@ -235,8 +235,27 @@ def test_unknown_gradient(bad):
 
 
 def test_unknown_preset():
-    with pytest.raises(ValueError, match=r"unknown preset 'mpa'; valid names are mpa-lya, mtp-lya"):
-        matroot.preset("mpa")
+    with pytest.raises(ValueError, match=r"unknown preset 'x'; valid names are mpa-lya, mtp-lya"):
+        matroot.preset("x")
+
+
+@pytest.mark.parametrize(
+    ("argument", "name", "nearest"),
+    [
+        ("method", "newtonschulz", "newton-schulz"),
+        ("method", "Pade", "pade"),
+        ("gradient", "lyapanov", "lyapunov"),
+        ("backend", "compile", "compiled"),
+    ],
+)
+def test_the_nearest_name_is_asked_for(argument, name, nearest):
+    with pytest.raises(ValueError, match=rf"unknown {argument} '{name}'; did you mean '{nearest}'\? Valid names are "):
+        matroot.sqrtm(A, **{argument: name})
+
+
+def test_the_nearest_preset_is_asked_for():
+    with pytest.raises(ValueError, match=r"'mpa-lia'; did you mean 'mpa-lya'\? Valid names are mpa-lya, mtp-lya"):
+        matroot.preset("mpa-lia")
 
 
 @pytest.mark.parametrize("gradient", ["eigen-clip", "eigen-taylor", "eigen-pade", "eigen-power"])

@@ -1,6 +1,7 @@
 """What callers may pass, and what comes back: types, shapes, layouts, dtypes, ridge, check."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -135,7 +136,13 @@ def test_only_the_symmetric_part_matters(pair, name):
     assert torch.equal(gradient, gradient.mT)
 
 
-@pytest.mark.parametrize("ridge", [True, None, "0.1", 1j, torch.tensor(0.1)])
+@pytest.mark.parametrize("ridge", [np.float32(0.5), np.float16(0.5), np.int64(2), Fraction(1, 2)])
+def test_ridge_of_any_real_type(ridge):
+    expected = matroot.sqrtm(wishart(3, 6), ridge=float(ridge))
+    torch.testing.assert_close(matroot.sqrtm(wishart(3, 6), ridge=ridge), expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("ridge", [True, np.bool_(True), None, "0.1", 1j, torch.tensor(0.1)])
 def test_ridge_of_the_wrong_type(ridge):
     with pytest.raises(TypeError, match=f"ridge must be a number, got {type(ridge).__name__}"):
         matroot.sqrtm(torch.eye(2), ridge=ridge)
@@ -216,3 +223,13 @@ def test_check_shortens_a_long_list():
 def test_check_of_a_single_matrix():
     with pytest.raises(ValueError, match=r"A is indefinite$"):
         matroot.sqrtm(-torch.eye(2), check=True)
+
+
+def test_check_inside_vmap():
+    def loss(A):
+        return matroot.sqrtm(A, check=True).sum()
+
+    for function in (loss, torch.func.grad(loss)):
+        with pytest.raises(ValueError, match="check=True cannot be used inside vmap"):
+            torch.func.vmap(function)(wishart(3, 6))
+    torch.func.grad(loss)(wishart(3, 6))

@@ -229,10 +229,15 @@ def test_no_features():
     assert frechet_distance_of_samples(torch.zeros(4, 0), torch.zeros(5, 0)) == 0
 
 
-def test_one_sample():
+@pytest.mark.parametrize("count", [0, 1])
+def test_too_few_samples(count):
     """A point has no covariance."""
-    x1, x2 = torch.ones(1, 3), torch.zeros(1, 3)
-    assert frechet_distance_of_samples(x1, x2).item() == 3
+    few, enough = torch.ones(count, 3), torch.zeros(2, 3)
+    with pytest.raises(ValueError, match=f"x1 must hold at least 2 samples, .* got {count}"):
+        frechet_distance_of_samples(few, enough)
+    with pytest.raises(ValueError, match=f"x2 must hold at least 2 samples, .* got {count}"):
+        frechet_distance_of_samples(enough, few)
+    assert frechet_distance_of_samples(enough, enough + 1) == 3
 
 
 # --- the rest ------------------------------------------------------------------------------------
@@ -255,6 +260,8 @@ def test_autocast_changes_nothing():
 
 
 def test_refuses():
+    with pytest.raises(TypeError, match=r"x1 must be a torch\.Tensor, got ndarray"):
+        frechet_distance_of_samples(torch.zeros(4, 3).numpy(), torch.zeros(4, 3))
     mu, cov = torch.zeros(2, 3), torch.zeros(2, 3, 3)
     with pytest.raises(ValueError, match=r"cov2 must have shape \(\*, 3, 3\) to go with mu1, got \(2, 4, 4\)"):
         frechet_distance(mu, cov, mu, torch.zeros(2, 4, 4))

@@ -10,6 +10,7 @@ from ._dispatch import prepare
 from ._inputs import require_definite, require_ridge, require_roots
 from ._sharding import is_sharded, local_matrices, sharded_like
 from ._symbolic import one_node
+from ._tracing import jit_tracing
 from .gradients import Gradient
 from .methods import Method
 from .methods._base import Output, is_inverse
@@ -52,7 +53,7 @@ def sqrtm(
         gradient: how its derivative is computed, a name or an object; None is the method's own choice.
         ridge: take the root of A + ridge * (trace(A)/n) * I instead; differentiable, scale-free.
         check: raise for matrices that are not finite, not symmetric or indefinite; reads values on the host, so not
-            under ``torch.compile``.
+            under ``torch.compile`` or inside ``vmap``.
         backend: where it runs, see :func:`choose`; by default the fastest that can.
 
     Returns:
@@ -163,7 +164,7 @@ def _evaluate(
     check: bool,
     backend: str,
 ) -> tuple[Tensor, ...]:
-    require_ridge(ridge)
+    ridge = require_ridge(ridge)
     if is_sharded(A):
         found = _evaluate(local_matrices(A), output, method, gradient, ridge, check, backend)
         return sharded_like(A, found)
@@ -175,6 +176,6 @@ def _evaluate(
         if check:
             require_roots(found[0])
         return found
-    if A.shape[-1] == 0:
+    if not jit_tracing() and A.shape[-1] == 0:
         return tuple(A.clone() for _ in is_inverse(output))
     return roots_by_torch_ops(A, ridge, plan.method, plan.gradient, output)

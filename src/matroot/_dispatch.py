@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ._autograd.fused import FusedCall, fused_call
 from ._inputs import require_matrices
+from ._names import valid_names
 from ._registry import choose_gradient, choose_method, require_output
 from ._tracing import forward_mode, is_plain_eager, traced_by_compile
 from .backends import torch_ops
@@ -171,7 +172,7 @@ _WIDE = (torch.float64, torch.complex128)
 
 def _plan(context: CallContext, method: str | Method, gradient: str | Gradient | None, backend: str) -> Plan:
     if not isinstance(backend, str) or (backend != "auto" and backend not in BACKENDS):
-        raise ValueError(f"unknown backend {backend!r}; valid names are {', '.join(('auto', *BACKENDS))}")
+        raise ValueError(f"unknown backend {backend!r}; {valid_names(backend, ('auto', *BACKENDS))}")
     if method == "auto":
         chosen, own, reason = _auto(context, backend)
         if gradient is not None and not isinstance(choose_gradient(gradient), Krylov | Smith):

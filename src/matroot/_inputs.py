@@ -7,11 +7,13 @@ harmless one, and their results are overwritten afterwards.
 """
 
 from collections.abc import Iterator
+from numbers import Real
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from ._tracing import is_batched, jit_tracing, transforming
 from .backends import torch_ops
 
 COMPUTE = {
@@ -48,10 +50,15 @@ class Clean(NamedTuple):
         return torch.addcmul(symmetric, self.nan_mask, self.source).to(self.dtype)
 
 
+def require_tensor(x: Tensor, name: str) -> None:
+    """Raise for arrays of NumPy, lists and all else that is no tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(x).__name__}")
+
+
 def require_matrices(A: Tensor, name: str = "A") -> None:
     """Raise unless ``A`` is a batch of square matrices of an accepted dtype."""
-    if not isinstance(A, Tensor):
-        raise TypeError(f"{name} must be a torch.Tensor, got {type(A).__name__}")
+    require_tensor(A, name)
     if A.layout is not torch.strided or A.is_nested:
         layout = "nested" if A.is_nested else str(A.layout).removeprefix("torch.")
         raise TypeError(f"{name} has layout {layout}; accepted are strided tensors, see Tensor.to_dense")
@@ -59,16 +66,24 @@ def require_matrices(A: Tensor, name: str = "A") -> None:
         accepted = ", ".join(str(dtype).removeprefix("torch.") for dtype in COMPUTE)
         raise TypeError(f"{name} has dtype {str(A.dtype).removeprefix('torch.')}; accepted are {accepted}")
     shape = A.shape
-    if len(shape) < 2 or shape[-1] != shape[-2]:
+    if len(shape) < 2 or not _is_square(A):
         raise ValueError(f"{name} must have shape (*, n, n), got {tuple(shape)}")
 
 
-def require_ridge(ridge: float) -> None:
-    """Raise unless ``ridge`` is a number that every dtype can add."""
-    if isinstance(ridge, bool) or not isinstance(ridge, (int, float)):
+def _is_square(A: Tensor) -> bool:
+    if jit_tracing():  # where sizes are tensors, and PyTorch warns of what depends on their values
+        return A.is_same_size(A.mT)
+    return A.shape[-1] == A.shape[-2]
+
+
+def require_ridge(ridge: float) -> float:
+    """The number that ``ridge`` is, NumPy's too; raise unless every dtype can add it."""
+    if isinstance(ridge, bool) or not isinstance(ridge, (int, float, Real)):
         raise TypeError(f"ridge must be a number, got {type(ridge).__name__}")
-    if not 0 <= ridge <= 1e30:
+    number = ridge if isinstance(ridge, (int, float)) else float(ridge)
+    if not 0 <= number <= 1e30:
         raise ValueError(f"ridge must be from 0 to 1e30, got {ridge!r}")
+    return number
 
 
 def clean(A: Tensor, ridge: float) -> Clean:
@@ -140,6 +155,8 @@ def require_definite(A: Tensor, ridge: float) -> None:
     Synchronises with a device. "Not Hermitian" means by more than 4 n eps of the largest entry, in the caller's dtype;
     "indefinite" that ordinary operations give NaN for the regularised matrix.
     """
+    if transforming() and is_batched(A):
+        raise ValueError("check=True cannot be used inside vmap, where no values can be read: check the batch outside")
     if A.numel() == 0:
         return
     A = A.detach()

@@ -2,6 +2,7 @@
 
 from typing import TypedDict, TypeVar
 
+from ._names import valid_names
 from .gradients import (
     EigenClip,
     EigenPade,
@@ -70,7 +71,7 @@ def preset(name: str) -> Preset:
         Keyword arguments of ``sqrtm``, ``invsqrtm``, ``roots`` and the layers, a new dictionary.
 
     Raises:
-        ValueError: if the name is unknown, naming the valid ones.
+        ValueError: if the name is unknown, naming the nearest and all valid ones.
 
     Example:
         >>> S = matroot.sqrtm(torch.eye(3), **matroot.preset("mpa-lya"))
@@ -113,5 +114,5 @@ def _look_up(kind: str, name: object, table: dict[str, _T], *others: str) -> _T:
     if isinstance(name, type):
         raise ValueError(f"{kind} must be a name or an object, got the class; write {name.__name__}(...)")
     if not isinstance(name, str) or name not in table:
-        raise ValueError(f"unknown {kind} {name!r}; valid names are {', '.join((*others, *table))}")
+        raise ValueError(f"unknown {kind} {name!r}; {valid_names(name, (*others, *table))}")
     return table[name]

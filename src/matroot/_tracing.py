@@ -61,6 +61,16 @@ def derivative_order() -> int:
     return sum(level.key() in kinds for level in functorch.get_interpreter_stack() or ())
 
 
+def is_batched(tensor: Tensor) -> bool:
+    """True for what ``torch.func.vmap`` maps over, inside other transforms too: its values cannot be read."""
+    functorch = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue]
+    while functorch.is_functorch_wrapped_tensor(tensor):
+        if functorch.is_batchedtensor(tensor):
+            return True
+        tensor = functorch.get_unwrapped(tensor)
+    return False
+
+
 def needs_grad(*tensors: Tensor) -> bool:
     """True when a derivative of what we compute from ``tensors`` may be asked for."""
     if torch.is_grad_enabled():

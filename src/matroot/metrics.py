@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from ._api import sqrtm
+from ._inputs import require_tensor
 from ._tracing import is_plain_eager
 from .backends import torch_ops
 from .methods import minimax
@@ -72,7 +73,7 @@ def frechet_distance_of_samples(x1: Tensor, x2: Tensor) -> Tensor:
 
     Raises:
         TypeError: for integers and complex numbers.
-        ValueError: if the shapes do not match.
+        ValueError: if the shapes do not match, and for fewer than 2 samples.
 
     Example:
         >>> x = torch.randn(50, 8)
@@ -83,6 +84,8 @@ def frechet_distance_of_samples(x1: Tensor, x2: Tensor) -> Tensor:
         _require_real(name, x)
         if x.ndim < 2 or x.shape[-1] != x1.shape[-1]:
             raise ValueError(f"{name} must have shape (*, N, {x1.shape[-1]}) to go with x1, got {tuple(x.shape)}")
+        if x.shape[-2] < 2:
+            raise ValueError(f"{name} must hold at least 2 samples, which a covariance needs; got {x.shape[-2]}")
     d = x1.shape[-1]
     few, many = sorted((x1, x2), key=lambda x: x.shape[-2])
     (mu1, X1), (mu2, X2) = (_scaled_deviations(x.double()) for x in (few, many))
@@ -107,7 +110,7 @@ def _distance(positive: Tensor, K: Tensor) -> Tensor:
 def _scaled_deviations(x: Tensor) -> tuple[Tensor, Tensor]:
     """Mean (*, d) of samples (*, N, d), and X (*, N, d) with X^T X their covariance."""
     mean = x.mean(-2, keepdim=True)
-    return mean[..., 0, :], (x - mean) / max(x.shape[-2] - 1, 1) ** 0.5
+    return mean[..., 0, :], (x - mean) / (x.shape[-2] - 1) ** 0.5
 
 
 def _result_dtype(*tensors: Tensor) -> torch.dtype:
@@ -115,9 +118,10 @@ def _result_dtype(*tensors: Tensor) -> torch.dtype:
 
 
 def _require(given: dict[str, Tensor]) -> None:
-    d = given["mu1"].shape[-1:].numel()
     for name, tensor in given.items():
         _require_real(name, tensor)
+    d = given["mu1"].shape[-1:].numel()
+    for name, tensor in given.items():
         expected = (d,) if name.startswith("mu") else (d, d)
         if tensor.ndim < len(expected) or tuple(tensor.shape[-len(expected) :]) != expected:
             want = ", ".join(map(str, ("*", *expected)))
@@ -125,6 +129,7 @@ def _require(given: dict[str, Tensor]) -> None:
 
 
 def _require_real(name: str, tensor: Tensor) -> None:
+    require_tensor(tensor, name)
     if not tensor.is_floating_point():
         raise TypeError(f"{name} must be real floating point, got {tensor.dtype}")
 

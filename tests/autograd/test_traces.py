@@ -1,6 +1,7 @@
 """``torch.jit.trace`` and the ONNX exporter built on it record ordinary operations."""
 
 import io
+import warnings
 
 import pytest
 import torch
@@ -42,6 +43,19 @@ def test_a_trace_keeps_the_gradient_at_repeated_eigenvalues():
     A = torch.eye(6, dtype=torch.float64).expand(3, 6, 6).clone().requires_grad_()
     (gradient,) = torch.autograd.grad(trace(A).sum(), A)
     torch.testing.assert_close(gradient, torch.full_like(gradient, 0.5))
+
+
+@pytest.mark.parametrize("method", ["auto", "eigen", "pade", "newton-schulz"])
+def test_a_trace_warns_of_nothing(method):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        torch.jit.trace(Root(method), (wishart(3, 6),))
+    assert not [str(warning.message) for warning in found if warning.category is torch.jit.TracerWarning]
+
+
+def test_a_trace_refuses_what_is_not_square():
+    with pytest.raises(ValueError, match="A must have shape"):
+        torch.jit.trace(Root("auto"), (torch.ones(3, 6, 1),))
 
 
 def test_the_exporter_built_on_traces_refuses_by_name():

@@ -196,7 +196,11 @@ def test_faults_of_the_program_are_not_hidden(folder, monkeypatch):
         (["one.png", "--style", "monet.png", "--max-pixels", "100"], "more than 100 pixels"),
         (["one.png", "--style", "monet.png", "--weights", "1", "2"], "one for each of 1 styles"),
         (["one.png", "--style", "monet.png", "--method", "nonsense"], "--method nonsense: unknown method"),
-        (["one.png", "--style", "monet.png", "--method", "pi"], "has no inverse root"),
+        (["one.png", "--style", "monet.png", "--method", "mpa-lia"], "unknown method; did you mean 'mpa-lya'? Valid"),
+        (
+            ["one.png", "--style", "monet.png", "--method", "pi"],
+            "--method pi: has no inverse root; valid names are auto",
+        ),
         (["one.png", "--style", "monet.png", "--device", "nonsense"], "--device nonsense cannot be used"),
         (["one.png", "--style", "monet.png", "--network", "none"], "there is no file none"),
         (["one.png", "--style", "monet.png", "--network", "one.png"], "one.png is no whole safetensors file"),
@@ -213,6 +217,7 @@ def test_calls_that_cannot_work(folder, capsys, arguments, message):
     assert message in err
     assert len(err.splitlines()) == 1
     assert out == ""
+    assert "power-iteration" not in err
     assert files(folder) == before
 
 

@@ -68,7 +68,7 @@ def test_set_preset_refuses_the_baseline(name):
         models.set_preset(model, "baseline")
     with pytest.raises(ValueError, match="has no layer that takes roots"):
         models.set_preset(build(name, "baseline"), "ns")
-    with pytest.raises(ValueError, match="unknown preset 'nss'; valid names are default, mpa-lya"):
+    with pytest.raises(ValueError, match=r"unknown preset 'nss'; did you mean 'ns'\? Valid names are default, mpa-lya"):
         models.set_preset(model, "nss")
     assert model.arguments["preset"] == "default"
 

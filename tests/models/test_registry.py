@@ -23,23 +23,31 @@ def test_create_is_the_function_of_that_name():
 
 
 @pytest.mark.parametrize(
-    ("name", "nearest"), [("resnet18_dnb", "resnet18_dbn"), ("resnet50_gpc", "resnet50_gcp"), ("x", "")]
+    ("name", "advice"),
+    [
+        ("resnet18_dnb", r"did you mean 'resnet18_dbn'\? Valid names are"),
+        ("resnet50_gpc", r"did you mean 'resnet50_gcp'\? Valid names are"),
+        ("x", "valid names are"),
+    ],
 )
-def test_an_unknown_name_is_answered_with_the_nearest(name, nearest):
-    with pytest.raises(ValueError, match=f"unknown network '{name}'; did you mean '{nearest}") as error:
+def test_an_unknown_name_is_answered_with_the_nearest(name, advice):
+    with pytest.raises(ValueError, match=f"unknown network '{name}'; {advice}") as error:
         models.create(name)
     for valid in models.list_models():
         assert valid in str(error.value)
 
 
 def test_an_unknown_preset_is_answered_with_all():
-    with pytest.raises(ValueError, match=r"unknown preset 'mpa'; valid names are default, mpa-lya, .*, baseline"):
-        models.create("resnet18_dbn", preset="mpa")
+    with pytest.raises(ValueError, match=r"unknown preset 'x'; valid names are default, mpa-lya, .*, baseline"):
+        models.create("resnet18_dbn", preset="x")
 
 
 def test_an_unknown_option_is_answered_with_those_of_the_network():
-    with pytest.raises(TypeError, match="resnet18_dbn has no option 'last_stride'; its options are in_channels, width"):
+    names = "num_classes, preset, method, gradient, in_channels, width"
+    with pytest.raises(TypeError, match=f"resnet18_dbn has no option 'last_stride'; valid names are {names}"):
         models.create("resnet18_dbn", last_stride=1)
+    with pytest.raises(TypeError, match=r"no option 'num_clases'; did you mean 'num_classes'\? Valid names are"):
+        models.create("resnet18_dbn", num_clases=3)
 
 
 def test_what_does_not_fit_is_said():
@@ -51,6 +59,14 @@ def test_what_does_not_fit_is_said():
         models.create("resnet50_gcp", last_stride=3, width=4)
     with pytest.raises(ValueError, match="num_classes must be 0 or more, got -1"):
         models.create("resnet18_dbn", -1, width=4)
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("resnet18_dbn", "width"), ("resnet50_gcp", "in_channels"), ("so_vit_7", "depth")]
+)
+def test_sizes_below_one_are_refused(name, size):
+    with pytest.raises(ValueError, match=f"{size} must be at least 1, got 0"):
+        models.create(name, **{size: 0})
 
 
 def test_set_preset_changes_nothing_where_it_does_not_fit():

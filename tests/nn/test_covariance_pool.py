@@ -1,5 +1,6 @@
 """Global covariance pooling against the formula in float64."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -168,6 +169,14 @@ def test_refuses():
         pool(torch.ones(2, 64, 7))
     with pytest.raises(ValueError, match="one of 1, 2, 3; got 4"):
         CovariancePool(64, 16, dims=4)
+    with pytest.raises(ValueError, match=r"at least one position; got none, shape \(2, 64, 0, 7\)"):
+        CovariancePool(64, None)(torch.ones(2, 64, 0, 7))
+    with pytest.raises(ValueError, match="reduce_to must be at least 1, got 0"):
+        CovariancePool(64, 0)
+    with pytest.raises(ValueError, match="in_channels must be at least 1, got -1"):
+        CovariancePool(-1, None)
+    with pytest.raises(TypeError, match=r"x must be a torch\.Tensor, got ndarray"):
+        pool(np.ones((2, 64, 7, 7)))
     with pytest.raises(ValueError, match="unknown method 'svd'; valid names are"):
         CovariancePool(64, None, method="svd")
     with pytest.raises(ValueError, match="gradient must be a name or an object, got the class"):

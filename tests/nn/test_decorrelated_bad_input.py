@@ -130,7 +130,10 @@ def test_features_that_are_not_real_numbers_are_refused(dtype, training):
         ({"groups": 2, "group_size": 3}, "not both: got 2 and 3"),
         ({"eps": -1e-5}, "eps must be a finite number >= 0, got -1e-05"),
         ({"eps": float("nan")}, "eps must be a finite number >= 0, got nan"),
-        ({"track": "variance"}, "unknown track 'variance'; valid names are whitening, covariance"),
+        (
+            {"track": "variance"},
+            r"unknown track 'variance'; did you mean 'covariance'\? Valid names are whitening, cov",
+        ),
         ({"method": "svd"}, "unknown method 'svd'"),
         ({"method": "power-iteration"}, "has no inverse root"),
         ({"gradient": "none"}, "unknown gradient 'none'"),

@@ -2,6 +2,7 @@
 
 import copy
 
+import pytest
 import torch
 from torch import nn
 
@@ -64,15 +65,63 @@ def test_weights_momenta_and_flags_stay():
         torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
 
-def test_an_error_in_the_model_leaves_momenta_and_flags():
-    model = moved_network().eval()
-    try:
-        update_statistics(model, [torch.zeros(1, 3, 8, 8, dtype=torch.float64)])
-    except RuntimeError:
-        assert model[1].momentum == model[4].momentum == 0.1
-        assert not any(module.training for module in model.modules())
-    else:
-        raise AssertionError("three channels went into a convolution of two")
+def unreadable():
+    yield batches(1)[0]
+    raise OSError("no such image")
+
+
+NAN = torch.full((6, 2, 8, 8), torch.nan, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error", "message"),
+    [
+        (lambda: [*batches(1), NAN[:, :1]], RuntimeError, "channels"),
+        (unreadable, OSError, "no such image"),
+        (list, ValueError, "there are no batches"),
+        (lambda: iter(()), ValueError, "there are no batches"),
+        (lambda: [NAN], ValueError, "no batch gave layer '1' statistics"),
+        (lambda: [*batches(1), NAN], ValueError, "layer '4' came out NaN or Inf"),
+    ],
+)
+@pytest.mark.parametrize("training", [False, True])
+def test_an_error_leaves_everything_as_it_was(inputs, error, message, training):
+    """Restored, so to the bit. The decorrelated layer ignores a batch of NaN, batch normalisation does not."""
+    model = moved_network().train(training)
+    before = copy.deepcopy(model)
+    with pytest.raises(error, match=message):
+        update_statistics(model, inputs())
+    assert model[1].momentum == model[4].momentum == 0.1
+    assert all(module.training is training for module in model.modules())
+    for name, value in before.state_dict().items():
+        torch.testing.assert_close(model.state_dict()[name], value, rtol=0, atol=0)
+
+
+def test_a_layer_that_the_model_does_not_call_is_named():
+    model = nn.Sequential(nn.Identity(), nn.BatchNorm2d(2))
+    model.forward = model[0].forward
+    with pytest.raises(ValueError, match=r"no batch gave layer '1' statistics: .*keep="):
+        update_statistics(model, batches())
+    update_statistics(model, batches(), keep=[model[1]])
+
+
+@pytest.mark.parametrize("pair", [list, tuple])
+def test_of_images_and_labels_the_images_are_taken(pair):
+    """As ``update_bn`` does."""
+    found = []
+    for inputs in (batches(), [pair((images, torch.zeros(6))) for images in batches()]):
+        model = moved_network()
+        update_statistics(model, inputs)
+        found.append(model[1].running_mean)
+    torch.testing.assert_close(*found, rtol=0, atol=0)
+
+
+def test_batches_are_moved_to_the_device():
+    """The meta device has no values, so what is refused is what would be computed there."""
+    model = moved_network()
+    with pytest.raises(RuntimeError, match="meta"):
+        update_statistics(model, batches(), device="meta")
+    update_statistics(model, batches(), device="cpu")
 
 
 def test_kept_layers_keep_their_statistics():

@@ -97,7 +97,7 @@ def test_fit_transform_is_differentiable_in_the_statistics():
 
 
 @settings(max_examples=30, deadline=None)
-@given(sizes=st.lists(st.integers(1, 40), min_size=1, max_size=8), seed=st.integers(0, 99))
+@given(sizes=st.lists(st.integers(1, 40), min_size=2, max_size=8), seed=st.integers(0, 99))
 def test_batches_of_any_sizes_are_as_good_as_all_at_once(sizes, seed):
     generator = torch.Generator().manual_seed(seed)
     data = torch.randn(sum(sizes), 7, generator=generator, dtype=torch.float64) * 3 + torch.arange(7)
@@ -107,8 +107,7 @@ def test_batches_of_any_sizes_are_as_good_as_all_at_once(sizes, seed):
     close(streamed(data), whole(data), rtol=1e-6, atol=1e-6)  # eps = 1e-3 is amplified by its inverse
     assert streamed.count == len(data)
     close(streamed.mean, data.mean(0))
-    if len(data) > 1:
-        close(streamed.covariance, torch.cov(data.T))
+    close(streamed.covariance, torch.cov(data.T))
 
 
 def test_a_stream_far_from_the_origin():
@@ -150,8 +149,8 @@ def test_roots_are_taken_once_and_when_needed(monkeypatch):
 
 @pytest.mark.parametrize(
     "data",
-    [X[:1], X[:3], torch.zeros(5, 7), torch.full((5, 7), 3.3), X * torch.tensor([0, 1, 1, 0, 1, 1, 1])],
-    ids=["one-row", "few-rows", "zero", "constant", "dead-columns"],
+    [X[:2], X[:3], torch.zeros(5, 7), torch.full((5, 7), 3.3), X * torch.tensor([0, 1, 1, 0, 1, 1, 1])],
+    ids=["two-rows", "few-rows", "zero", "constant", "dead-columns"],
 )
 @pytest.mark.parametrize("eps", [0.0, 1e-5])
 def test_degenerate_data_is_finite(data, eps):
@@ -190,10 +189,35 @@ def test_complex_data_is_refused(use):
         getattr(zca(), use)(X.to(torch.complex128))
 
 
-def test_no_rows():
-    with pytest.raises(ValueError, match="at least one row, got 0"):
-        zca().fit(X[:0])
-    assert zca().fit(X)(X[:0]).shape == (0, 7)
+@pytest.mark.parametrize("use", ["fit", "partial_fit", "fit_transform", "transform", "inverse_transform", "forward"])
+def test_arrays_are_refused(use):
+    with pytest.raises(TypeError, match=r"data must be a torch\.Tensor, got ndarray"):
+        getattr(zca(), use)(X.numpy())
+
+
+@pytest.mark.parametrize(
+    ("learn", "rows", "least"),
+    [("fit", 0, "2 rows"), ("fit", 1, "2 rows"), ("fit_transform", 1, "2 rows"), ("partial_fit", 0, "1 row")],
+)
+def test_too_few_rows(learn, rows, least):
+    layer = zca().fit(X)
+    with pytest.raises(ValueError, match=f"at least {least}, got {rows}"):
+        getattr(layer, learn)(X[:rows])
+    assert layer(X[:0]).shape == (0, 7)
+    assert layer.count == len(X)
+
+
+def test_a_stream_is_used_from_the_second_row_on():
+    layer = zca(1e-3).partial_fit(X[:1])
+    for use in (layer, layer.inverse_transform):
+        with pytest.raises(ValueError, match="the covariance of a single row is not known"):
+            use(X)
+    other = zca(1e-3)
+    other.load_state_dict(layer.state_dict())  # a stream may be saved at any row
+    for again in (layer, other):
+        for row in X[1:].split(1):
+            again.partial_fit(row)
+        close(again(X), zca(1e-3).fit(X)(X))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """``matroot.style.stylize`` on tensors."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -160,6 +161,13 @@ def test_a_style_for_many_photos(network, photo, painting):
         ({"content": torch.rand(3, 0, 8)}, ValueError, "at least one pixel"),
         ({"content": torch.rand(5, 8, 8)}, ValueError, "1 to 4 channels"),
         ({"content": torch.zeros(3, 8, 8, dtype=torch.uint8)}, TypeError, "floating point"),
+        ({"content": np.zeros((3, 8, 8))}, TypeError, "content must be a torch.Tensor, got ndarray"),
+        ({"style": np.zeros((3, 8, 8))}, TypeError, "a style must be a torch.Tensor, got ndarray"),
+        (
+            {"content": torch.full((3, 8, 8), torch.nan)},
+            ValueError,
+            r"content must be in \[0, 1\], got values from nan",
+        ),
         ({"content": torch.tensor([0.0, 254]).expand(3, 8, 2)}, ValueError, r"in \[0, 1\], got values from 0 to 254"),
         ({"style": torch.tensor([-1.0, 1]).expand(3, 8, 2)}, ValueError, "a style must be .* from -1 to 1"),
     ],

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
-from .._registry import PRESETS, validate
+from .._names import valid_names
+from .._registry import METHODS, PRESETS
 from .._terminal import CommandError
 from ..methods import Method
 from ..style import StyleNetwork, StyleStatistics, apply_style, load, style_statistics
@@ -133,12 +134,13 @@ def _check_numbers(arguments: argparse.Namespace) -> None:
 
 def _method(name: str) -> str | Method:
     """A method by its own name, or that of one of the paper's combinations."""
-    method = PRESETS[name]["method"] if name in PRESETS else name
-    try:
-        validate(method, None, "both")
-    except ValueError as error:
-        raise CommandError(f"--method {name}: {error}, and presets: {', '.join(PRESETS)}") from error
-    return method
+    methods = {method: kind() for method, kind in METHODS.items()}
+    methods |= {preset: options["method"] for preset, options in PRESETS.items()}
+    usable = {"auto": "auto"} | {known: method for known, method in methods.items() if method.has_inverse}
+    if name not in usable:
+        problem = "has no inverse root" if name in methods else "unknown method"
+        raise CommandError(f"--method {name}: {problem}; {valid_names(name, usable)}")
+    return usable[name]
 
 
 def _network(file: Path | None, device: str | None, half: bool) -> StyleNetwork:

@@ -9,17 +9,23 @@ from typing import Any, ParamSpec, TypeVar
 from torch import nn
 
 from .._registry import GRADIENTS, METHODS
+from ..nn._validation import require_positive
 
 _P = ParamSpec("_P")
 _Model = TypeVar("_Model", bound=nn.Module)
+_SIZES = ("in_channels", "image_size", "width", "depth", "reduce_to", "stem_width")
 
 
 def recorded(build: Callable[_P, _Model]) -> Callable[_P, _Model]:
-    """A builder whose networks have ``arguments``: its name and all keywords, defaults too, as JSON can hold them."""
+    """A builder whose networks have ``arguments``: its name and all keywords, defaults too, as JSON can hold them.
+
+    ValueError for sizes below 1.
+    """
     signature = inspect.signature(build)
 
     @wraps(build)
     def builder(*args: _P.args, **kwargs: _P.kwargs) -> _Model:
+        require_positive(**{name: size for name in _SIZES if isinstance(size := kwargs.get(name), int)})
         model = build(*args, **kwargs)
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()

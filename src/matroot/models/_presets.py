@@ -4,6 +4,7 @@ from typing import TypedDict
 
 from torch import nn
 
+from .._names import valid_names
 from .._registry import preset as paper_preset
 from .._registry import presets, validate
 from ..gradients import Gradient
@@ -109,4 +110,4 @@ def set_preset(model: nn.Module, preset: str) -> None:
 
 def _require_name(preset: str) -> None:
     if preset not in preset_names():
-        raise ValueError(f"unknown preset {preset!r}; valid names are {', '.join(preset_names())}")
+        raise ValueError(f"unknown preset {preset!r}; {valid_names(preset, preset_names())}")

@@ -3,11 +3,11 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from torch import nn
 
+from .._names import valid_names
 from ..gradients import Gradient
 from ..methods import Method
 from .resnet_dbn import resnet18_dbn, resnet50_dbn
@@ -50,11 +50,9 @@ class Network:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Keywords of this network beside those of :func:`create`."""
-        return tuple(p for p in inspect.signature(self.build).parameters if p not in _COMMON)
+        """Its keywords, those of :func:`create` first."""
+        return tuple(inspect.signature(self.build).parameters)
 
-
-_COMMON = ("num_classes", "preset", "method", "gradient")
 
 NETWORKS: dict[str, Network] = {
     network.name: network
@@ -96,11 +94,10 @@ def find(name: str) -> Network:
         The builder, and what is known of its networks.
 
     Raises:
-        ValueError: for an unknown name, naming the nearest and all others.
+        ValueError: for an unknown name, naming the nearest, if one is near, and all.
     """
     if name not in NETWORKS:
-        nearest = get_close_matches(str(name), NETWORKS, n=1, cutoff=0)[0]
-        raise ValueError(f"unknown network {name!r}; did you mean {nearest!r}? The names are {', '.join(NETWORKS)}")
+        raise ValueError(f"unknown network {name!r}; {valid_names(name, NETWORKS)}")
     return NETWORKS[name]
 
 
@@ -141,7 +138,7 @@ def create(
     network = find(name)
     for option in options:
         if option not in network.options:
-            raise TypeError(f"{name} has no option {option!r}; its options are {', '.join(network.options)}")
+            raise TypeError(f"{name} has no option {option!r}; {valid_names(option, network.options)}")
     if num_classes is not None:
         options["num_classes"] = num_classes
     return network.build(preset=preset, method=method, gradient=gradient, **options)

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from torch import Tensor, nn
 
+from .._names import valid_names
 from ..gradients import Gradient
 from ..methods import Method
 from ..nn import CovariancePool, TemporalAttention, TemporalCovariancePool
@@ -182,7 +183,7 @@ def tea50_tcp(
         torch.Size([2, 51])
     """
     if pool not in get_args(Pool):
-        raise ValueError(f"unknown pool {pool!r}; valid names are {', '.join(get_args(Pool))}")
+        raise ValueError(f"unknown pool {pool!r}; {valid_names(pool, get_args(Pool))}")
     if not reduce_to:
         raise ValueError("reduce_to must have one number of channels at least, got none")
     root = root_options(preset, method, gradient)

@@ -8,7 +8,7 @@ from ..methods import Method
 from ._channel_reduction import channel_reduction
 from ._gram import sqrtm_from_gram
 from ._second_order_pool import SecondOrderPool
-from ._validation import require_feature_maps
+from ._validation import require_feature_maps, require_positive
 from .covariance import covariance_of_deviations, deviations
 
 
@@ -32,7 +32,8 @@ class CovariancePool(SecondOrderPool):
 
     Raises:
         TypeError: when called with integers or complex numbers.
-        ValueError: when called with another number of channels or dimensions; for an unknown method or gradient.
+        ValueError: for sizes below 1 and an unknown method or gradient; when called with another number of channels or
+            dimensions, or without positions.
 
     Example:
         >>> pool = matroot.nn.CovariancePool(64, reduce_to=16)
@@ -53,6 +54,7 @@ class CovariancePool(SecondOrderPool):
         gradient: str | Gradient | None = None,
     ) -> None:
         super().__init__(root, triangle, method, gradient)
+        require_positive(in_channels=in_channels)
         self.in_channels, self.reduce_to, self.dims = in_channels, reduce_to, dims
         self.reduce = nn.Identity() if reduce_to is None else channel_reduction(in_channels, reduce_to, dims)
 

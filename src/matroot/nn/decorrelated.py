@@ -6,6 +6,7 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor, nn
 
+from .._names import valid_names
 from .._registry import validate
 from .._symbolic import one_node
 from .._tracing import autocast_disabled
@@ -120,7 +121,7 @@ class DecorrelatedBatchNorm(nn.Module):
         self.groups = _number_of_groups(num_features, groups, group_size)
         require_eps(eps)
         if track not in ("whitening", "covariance"):
-            raise ValueError(f"unknown track {track!r}; valid names are whitening, covariance")
+            raise ValueError(f"unknown track {track!r}; {valid_names(track, ('whitening', 'covariance'))}")
         if isinstance(process_group, str) and process_group != "world":
             raise ValueError(f"process_group must be None, 'world' or a process group, got {process_group!r}")
         validate(method, gradient, "invsqrt")

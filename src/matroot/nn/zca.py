@@ -6,9 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from .._api import Roots, roots
+from .._inputs import require_tensor
 from .._registry import validate
 from .._symbolic import one_node
-from .._tracing import autocast_disabled, exporting
+from .._tracing import autocast_disabled, compiling, exporting
 from ..gradients import Gradient
 from ..methods import Method
 from ._batch_statistics import BatchStatistics, batch_statistics
@@ -23,7 +24,7 @@ class ZCAWhitening(nn.Module):
     ``fit`` learns from one tensor, ``partial_fit`` from batches of any sizes one after another; the result is that of
     all rows at once, to rounding, also when the mean is large. ``transform``, which is what calling the module does,
     whitens; ``inverse_transform`` undoes it. Without data it is the identity. The first call after ``partial_fit``
-    computes the roots; a graph exported before that call contains them.
+    computes the roots, of at least two rows in total; a graph exported before that call contains them.
 
     State is in the buffers ``count``, ``mean``, ``covariance``, ``whitening`` and ``coloring``. Results have the dtype
     of floating-point data; integers give the dtype of the statistics.
@@ -41,10 +42,10 @@ class ZCAWhitening(nn.Module):
         dtype: of the statistics, float32 at least; float64 for streams whose mean is very large.
 
     Raises:
-        TypeError: for complex data.
+        TypeError: for complex data, and data that is no tensor.
         ValueError: if ``eps`` is negative or not finite, for an unknown method or gradient, and for a method without
-            inverse root; for data of another shape, naming both; when fitting NaN, Inf or no rows, which changes
-            nothing.
+            inverse root; for data of another shape, naming both; when fitting NaN, Inf or too few rows, which changes
+            nothing; when used after a single row.
 
     Example:
         >>> X = torch.randn(500, 4) @ torch.randn(4, 4)
@@ -98,15 +99,15 @@ class ZCAWhitening(nn.Module):
         """Learn from these rows alone. Reads values on the host, to refuse NaN and Inf.
 
         Args:
-            X: (N, num_features).
+            X: (N, num_features), N at least 2.
 
         Returns:
             The module itself.
 
         Raises:
-            ValueError: for another shape, no rows, NaN or Inf; nothing changes then.
+            ValueError: for another shape, fewer than 2 rows, NaN or Inf; nothing changes then.
         """
-        statistics = self._statistics(X)
+        statistics = self._statistics(X, at_least=2)
         self.reset()
         self._merge(statistics)
         self._current_roots()
@@ -116,7 +117,7 @@ class ZCAWhitening(nn.Module):
         """Learn from these rows and all those before. Reads values on the host, as ``fit``.
 
         Args:
-            X: (N, num_features).
+            X: (N, num_features), N at least 1.
 
         Returns:
             The module itself.
@@ -124,27 +125,27 @@ class ZCAWhitening(nn.Module):
         Raises:
             ValueError: for another shape, no rows, NaN or Inf; nothing changes then.
         """
-        self._merge(self._statistics(X))
+        self._merge(self._statistics(X, at_least=1))
         return self
 
     def fit_transform(self, X: Tensor) -> Tensor:
         """``fit``, then the same data whitened; gradients flow through its mean and covariance too.
 
         Args:
-            X: (N, num_features).
+            X: (N, num_features), N at least 2.
 
         Returns:
             The whitened data, (N, num_features).
 
         Raises:
-            ValueError: for another shape, no rows, NaN or Inf; nothing changes then.
+            ValueError: for another shape, fewer than 2 rows, NaN or Inf; nothing changes then.
         """
-        statistics = self._statistics(X)
+        statistics = self._statistics(X, at_least=2)
         self.reset()
         self._merge(statistics)
         with autocast_disabled(X):
             rows = len(X)
-            found = self._roots(statistics.covariance[0] * (rows / max(rows - 1, 1)))
+            found = self._roots(statistics.covariance[0] * (rows / (rows - 1)))
             self._store(found)
             return self._result(statistics.centred.mT @ found.invsqrt, X)
 
@@ -190,6 +191,7 @@ class ZCAWhitening(nn.Module):
         return constructor_arguments(self, device=None, dtype=None)
 
     def _require(self, X: Tensor) -> None:
+        require_tensor(X, "data")
         if X.is_complex():
             raise TypeError(f"expected real data, got {X.dtype}")
         if X.ndim != 2 or X.shape[1] != self.num_features:
@@ -201,10 +203,10 @@ class ZCAWhitening(nn.Module):
     def _result(self, Y: Tensor, X: Tensor) -> Tensor:
         return Y.to(X.dtype) if X.is_floating_point() else Y
 
-    def _statistics(self, X: Tensor) -> BatchStatistics:
+    def _statistics(self, X: Tensor, at_least: int) -> BatchStatistics:
         self._require(X)
-        if len(X) == 0:
-            raise ValueError("expected at least one row, got 0")
+        if len(X) < at_least:
+            raise ValueError(f"expected at least {at_least} row{'s' * (at_least > 1)}, got {len(X)}")
         with autocast_disabled(X):
             statistics = batch_statistics(X.to(self._compute_dtype(X)).mT)
         if not (torch.isfinite(statistics.mean).all() and torch.isfinite(statistics.covariance).all()):
@@ -233,6 +235,8 @@ class ZCAWhitening(nn.Module):
         """The roots of the covariance; those that ``partial_fit`` deferred are taken and stored now."""
         if not self._stale:
             return Roots(self.coloring, self.whitening)
+        if not compiling() and self.count == 1:
+            raise ValueError("the covariance of a single row is not known: partial_fit at least 2 rows before use")
         found = self._roots(self.covariance.to(torch.promote_types(self.covariance.dtype, torch.float32)))
         if not exporting():  # a graph has no values to store
             self._store(found)
@@ -245,5 +249,6 @@ class ZCAWhitening(nn.Module):
         self._stale = False
 
     def _save_to_state_dict(self, *args) -> None:
-        self._current_roots()
+        if self._stale and self.count > 1:
+            self._current_roots()
         super()._save_to_state_dict(*args)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from .._inputs import require_tensor
 from ..methods import Method
 from ..nn.whiten_color import require_blend
 from .color import recolored, split_alpha
@@ -240,9 +241,10 @@ def _one_picture(picture: Tensor, name: str) -> tuple[Tensor, Tensor | None]:
 def _batch(picture: Tensor, name: str) -> Tensor:
     """(C, H, W) or (B, C, H, W) as (B, C, H, W).
 
-    Raises for other shapes, integers, pictures without pixels, and values from 0 to 255 or from -1 to 1, of which
-    nothing would come; rounding and resizing leave [0, 1] by less.
+    Raises for what is no tensor, other shapes, integers, pictures without pixels, NaN, and values from 0 to 255 or from
+    -1 to 1, of which nothing would come; rounding and resizing leave [0, 1] by less.
     """
+    require_tensor(picture, name)
     if not picture.is_floating_point():
         raise TypeError(f"{name} must be floating point in [0, 1], got {picture.dtype}")
     if picture.ndim not in (3, 4) or 0 in picture.shape:
@@ -250,6 +252,6 @@ def _batch(picture: Tensor, name: str) -> Tensor:
             f"{name} must be (C, H, W) or (B, C, H, W) with at least one pixel, got {tuple(picture.shape)}"
         )
     least, most = (value.item() for value in picture.detach().aminmax())
-    if least < -BEYOND or most > 1 + BEYOND:
+    if not (least >= -BEYOND and most <= 1 + BEYOND):  # NaN is neither
         raise ValueError(f"{name} must be in [0, 1], got values from {least:.3g} to {most:.3g}")
     return picture if picture.ndim == 4 else picture.unsqueeze(0)

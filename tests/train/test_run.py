@@ -35,7 +35,7 @@ def test_a_run_writes_its_folder(tmp_path):
     out = tmp_path / "runs" / "first"
     result = run.train(recipe, out, quiet=True)
     assert {path.name for path in out.iterdir()} == {
-        *("run.json", "metrics.jsonl", "last.pt", "best.safetensors", "tensorboard")
+        *("run.json", "metrics.jsonl", "last.pt", "best.safetensors", "tensorboard", ".lock")
     }
     description = json.loads((out / "run.json").read_text())
     assert (description["format"], description["recipe"]["milestones"]) == ("matroot-run 1", [])

@@ -1,5 +1,6 @@
 """Training runs: one call, one folder."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +43,14 @@ def train(
 
     The folder gets a line of ``metrics.jsonl``, ``last.pt`` and, where it improves, ``best.safetensors`` after every
     epoch; Ctrl-C, SIGTERM or a crash lose the epoch under way at most. CommandError for a folder that has a run already
-    and ``resume`` is not given, for a checkpoint of another recipe or a damaged one, and for what data and network say.
-    NonFiniteError where the loss or a gradient is not finite.
+    and ``resume`` is not given, or in which another process trains, for a checkpoint of another recipe or a damaged
+    one, and for what data and network say. NonFiniteError where the loss or a gradient is not finite.
     """
     folder = Folder(Path(out), recipe)
     ranks = distributed.start(device)
     try:
-        with Interruption() as interruption, convolutions(recipe.deterministic):
+        alone = folder.locked() if ranks.is_main else nullcontext()
+        with Interruption() as interruption, convolutions(recipe.deterministic), alone:
             if ranks.is_main and not resume:
                 folder.require_new()
             finished = distributed.from_main(folder.result() if ranks.is_main and resume else None, ranks)

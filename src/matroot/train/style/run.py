@@ -14,7 +14,7 @@ from ... import models
 from ..._files import write_whole
 from ..._terminal import CommandError
 from .. import distributed
-from ..folder import RunFolder
+from ..folder import SAMPLES, RunFolder
 from ..interruption import Interruption
 from ..network import to_channels_last
 from ..nonfinite import NonFiniteError
@@ -110,8 +110,8 @@ def train(
 
     The folder gets lines of ``metrics.jsonl`` and, at every sample, ``last.pt``, ``last.safetensors`` and a sheet in
     ``samples/``; Ctrl-C or a crash lose what came after. CommandError for a folder that has a run already and
-    ``resume`` is not given, a checkpoint of another recipe or a damaged one, and for what recipe and data say.
-    NonFiniteError where a loss is not finite.
+    ``resume`` is not given, or in which another process trains, a checkpoint of another recipe or a damaged one, and
+    for what recipe and data say. NonFiniteError where a loss is not finite.
     """
     deadline = None if time_limit is None else time.monotonic() + time_limit
     check(recipe)
@@ -120,7 +120,7 @@ def train(
     try:
         if ranks.world > 1:
             raise CommandError("style exchange trains in one process; start it without torchrun")
-        with Interruption() as interruption, convolutions():
+        with Interruption() as interruption, convolutions(), folder.locked():
             if not resume:
                 folder.require_new()
             elif (finished := folder.result()) is not None:
@@ -252,7 +252,7 @@ class _Run:
         sheet = sample_sheet(step.network, self._pictures)
         state = {**step.state(), "average": None, "scaler": None}
         with self._interruption.deferred():
-            path = self._folder.path / "samples" / f"step-{self._done:06d}.png"
+            path = self._folder.path / SAMPLES / f"step-{self._done:06d}.png"
             try:
                 path.parent.mkdir(exist_ok=True)
                 write_whole(path, sheet)

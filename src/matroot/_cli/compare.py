@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from .._terminal import CommandError
+from .._terminal import CommandError, importing
 from ..train.style.recipe import NAME as STYLE
 
 USAGE = """usage: matroot compare RECIPE [--presets NAME ...] [--seeds N ...] [--variant NAME] [--out DIR] [OPTIONS]
@@ -107,11 +107,12 @@ def _compare(arguments: list[str]) -> int:
         raise CommandError(f"--time-limit must be above 0, got {options.time_limit}")
     if not options.seeds or min(options.seeds) < 0:
         raise CommandError(f"--seeds must be numbers that are not negative, got {' '.join(map(str, options.seeds))}")
-    # With torch, the networks and the data, which --help does without.
-    from ..train.checks import check
-    from ..train.compare.plan import BASELINE, DEFAULT, RunOptions, with_preset
-    from ..train.compare.session import Request, compare
-    from ..train.paper import presets_of
+    with importing():
+        # With torch, the networks and the data, which --help does without.
+        from ..train.checks import check
+        from ..train.compare.plan import BASELINE, DEFAULT, RunOptions, with_preset
+        from ..train.compare.session import Request, compare
+        from ..train.paper import presets_of
 
     presets = options.presets or (BASELINE, DEFAULT, *presets_of(call.name))
     for preset in presets:

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from .._terminal import CommandError
+from .._terminal import CommandError, importing
 from ..train.config import differences, unknown
 from ..train.recipe import Recipe
 from ..train.recipes import RECIPES, TITLES
@@ -75,9 +75,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _train(call: Call[TrainOptions, Recipe]) -> None:
-    # They import torch, the networks and the data, which --help does without.
-    from ..train.checks import check
-    from ..train.run import train
+    with importing():
+        # They import torch, the networks and the data, which --help does without.
+        from ..train.checks import check
+        from ..train.run import train
 
     options = call.options
     _check_options(options)
@@ -121,8 +122,9 @@ def default_out(name: str, recipe: Recipe) -> Path:
 
 def show_recipes(console: Console | None = None) -> None:
     """Print recipes with their variants, networks, data sets and presets."""
-    from ..models import list_models, preset_names
-    from ..train.data import list_datasets
+    with importing():
+        from ..models import list_models, preset_names
+        from ..train.data import list_datasets
 
     if console is None:
         console = Console()

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .._terminal import CommandError
-from ..train.config import differences
+from .._terminal import CommandError, importing
+from ..train.config import counted, differences
 from ..train.style.recipe import NAME, STYLE_RECIPES, TITLE, StyleRecipe, check
 from .recipe_arguments import Call, parse
 
@@ -42,14 +42,16 @@ def run(arguments: Sequence[str]) -> int:
         value = getattr(options, name)
         if value is not None and not value > 0:
             raise CommandError(f"--{name.replace('_', '-')} must be above 0, got {value}")
-    check(call.recipe)
+    with importing():
+        check(call.recipe)
     _train(call, options.out or default_out(call.recipe))
     return 0
 
 
 def _train(call: Call[StyleOptions, StyleRecipe], out: Path) -> None:
-    # With torch, the network and the data, which --help does without.
-    from ..train.style.run import WEIGHTS, Cadence, train
+    with importing():
+        # With torch, the network and the data, which --help does without.
+        from ..train.style.run import WEIGHTS, Cadence, train
 
     recipe, options = call.recipe, call.options
     if not options.quiet:

@@ -82,6 +82,11 @@ def unknown(kind: str, name: str, valid: Collection[str]) -> str:
     return f"unknown {kind} {name!r}; {advice}"
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 epoch``, ``2 epochs``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def shown(value: Any) -> str:
     """A field's value as it is written on the command line."""
     return " ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)

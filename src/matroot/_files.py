@@ -34,7 +34,7 @@ def whole(path: Path) -> Iterator[BinaryIO]:
 
 
 def remove_partial(folder: Path, *names: str) -> None:
-    """Remove what killed processes left of files of these names, which may be patterns; only while nobody writes them."""
+    """Remove what killed processes left of files of these names, or patterns; only while nobody writes them."""
     for name in names:
         for partial in folder.glob(f"{name}.*partial"):
             partial.unlink(missing_ok=True)

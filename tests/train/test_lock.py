@@ -62,7 +62,7 @@ def test_one_after_another(tmp_path):
 
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(CommandError, match="cannot write .*file"), locked(tmp_path / "file"):
+    with pytest.raises(CommandError, match=r"cannot write .*file"), locked(tmp_path / "file"):
         pass
 
 

@@ -71,7 +71,7 @@ def _train(call: Call[StyleOptions, StyleRecipe], out: Path) -> None:
         graph=not options.no_graph,
     )
     if result is not None and not options.quiet:
-        print(f"{result.iterations} steps, {result.step_ms:.0f} ms each; cycle loss {result.cycle:.3f}")
+        print(f"{counted(result.iterations, 'step')}, {result.step_ms:.0f} ms each; cycle loss {result.cycle:.3f}")
         print(f"weights: {out / WEIGHTS}, sample sheets: {out / 'samples'}")
 
 

@@ -11,7 +11,7 @@ import matroot
 from .._registry import validate
 from .._terminal import CommandError
 from ..models import list_models, preset_names
-from .config import unknown
+from .config import as_json, counted, defaults, shown, unknown
 from .data import list_datasets
 from .recipe import Recipe
 
@@ -82,18 +82,16 @@ def _check_ranges(recipe: Recipe) -> None:
 
 
 def _check_epochs(recipe: Recipe) -> None:
+    epochs = counted(recipe.epochs, "epoch")
     if recipe.schedule == "steps":
         inside = all(0 < milestone < recipe.epochs for milestone in recipe.milestones)
         if not inside or list(recipe.milestones) != sorted(set(recipe.milestones)):
-            raise RecipeError(
-                f"milestones {' '.join(map(str, recipe.milestones))} must rise and lie within {recipe.epochs} epochs"
-            )
+            raise RecipeError(f"milestones {' '.join(map(str, recipe.milestones))} must rise and lie within {epochs}")
     if recipe.schedule != "one-cycle" and recipe.warmup_epochs + recipe.cooldown_epochs >= recipe.epochs:
         raise RecipeError(
-            f"warmup_epochs {recipe.warmup_epochs} and cooldown_epochs {recipe.cooldown_epochs} "
-            f"leave none of {recipe.epochs} epochs"
+            f"warmup_epochs {recipe.warmup_epochs} and cooldown_epochs {recipe.cooldown_epochs} leave none of {epochs}"
         )
     if (recipe.first_preset is None) != (recipe.first_preset_epochs == 0):
         raise RecipeError("first_preset and first_preset_epochs go together")
     if recipe.first_preset_epochs > recipe.epochs:
-        raise RecipeError(f"first_preset_epochs {recipe.first_preset_epochs} are more than {recipe.epochs} epochs")
+        raise RecipeError(f"first_preset_epochs {recipe.first_preset_epochs} are more than {epochs}")

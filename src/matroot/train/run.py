@@ -7,6 +7,7 @@ from typing import Any
 from .. import models
 from . import data as datasets
 from . import distributed
+from .config import counted
 from .distributed import Ranks
 from .folder import Folder, Result
 from .interruption import Interruption
@@ -60,7 +61,8 @@ def train(
             with Reporter(recipe.epochs, len(opened.train), quiet or not ranks.is_main) as reporter:
                 trainer = Trainer(recipe, opened, ranks, graph, fsdp, reporter.say)
                 parameters = sum(parameter.numel() for parameter in trainer.network.parameters())
-                reporter.say(f"{parameters:,} parameters on {ranks.device}, {trainer.steps} steps an epoch")
+                steps = counted(trainer.steps, "step")
+                reporter.say(f"{parameters:,} parameters on {ranks.device}, {steps} an epoch")
                 if opened.stand_in is not None:
                     reporter.say(opened.stand_in)
                 return _Run(folder, ranks, trainer, reporter, interruption).epochs(resume, stop_after)

@@ -14,6 +14,7 @@ from ... import models
 from ..._files import write_whole
 from ..._terminal import CommandError
 from .. import distributed
+from ..config import counted
 from ..folder import SAMPLES, RunFolder
 from ..interruption import Interruption
 from ..network import to_channels_last
@@ -161,7 +162,7 @@ class _Run:
         parameters = sum(parameter.numel() for parameter in networks[0].parameters())
         photos, paintings = (len(domain.train) for domain in (pictures.photos, pictures.paintings))
         reporter.say(f"{parameters:,} parameters of the generators on {device}")
-        reporter.say(f"{photos} photos and {paintings} paintings of {pictures.source}")
+        reporter.say(f"{counted(photos, 'photo')} and {counted(paintings, 'painting')} of {pictures.source}")
 
     def steps(self, resume: bool, deadline: float | None, cadence: Cadence) -> StyleResult | None:
         """Train from where the folder stands; None where the deadline ends it first."""

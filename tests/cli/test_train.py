@@ -83,10 +83,11 @@ def test_fields_are_flags(runs):
     assert run.out == Path("runs/dbn-cifar10-resnet18_dbn-mpa-lya-seed3")
 
 
-def test_options_of_the_run(runs, tmp_path):
+def test_options_of_the_run(runs, monkeypatch):
     flags = "--data d --out o --resume --device cuda:1 --workers 5 --stop-after 2 --quiet --no-graph --fsdp"
-    run = trained(runs, "dbn", *flags.split())
-    assert (run.recipe, run.out) == (DIGITS, Path("o"))
+    monkeypatch.setenv("RANK", "0")
+    run = trained(runs, "sovit", *flags.split())
+    assert (run.recipe, run.out) == (RECIPES["sovit"]["short"], Path("o"))
     assert run.options == {
         "data": Path("d"),
         "device": "cuda:1",
@@ -166,12 +167,51 @@ def test_nothing_is_said_of_the_paper_where_it_has_no_figure(runs, capsys):
         (["dbn", "--graph", "--no-graph"], "exclude each other"),
         (["dbn", "--workers", "-1"], "workers must be at least 0, got -1"),
         (["dbn", "--stop-after", "0"], "stop-after must be at least 1, got 0"),
+        (["dbn", "--fsdp"], "--fsdp shards transformers, so_vit_*; the network is resnet18_dbn"),
+        (["sovit", "--fsdp"], "--fsdp shards over the processes of torchrun"),
+        (
+            ["dbn", "--warmup-epochs", "2"],
+            "warmup_epochs 2 is for schedule steps and cosine; the schedule is one-cycle",
+        ),
+        (["dbn", "--cooldown-epochs", "2"], "cooldown_epochs 2 is for schedule cosine; the schedule is one-cycle"),
+        (["dbn", "--final-lr", "0.1"], "final_lr 0.1 is for schedule cosine"),
+        (["dbn", "--milestones", "2", "4"], "milestones 2 4 is for schedule steps"),
+        (["dbn", "--frames", "4"], "frames 4 is for clips; resnet18_dbn takes images"),
+        (["dbn", "--optimizer", "adamw", "--momentum", "0.5"], "momentum 0.5 is for optimizer sgd"),
+        (["dbn", "--preset", "baseline", "--whitening-eps", "0.1"], "whitening_eps 0.1 is for decorrelated layers"),
+        (["dbn", "--preset", "baseline", "--published-init"], "published_init True is for decorrelated layers"),
     ],
 )
 def test_wrong_calls_are_one_message(arguments, message, runs, capsys):
     assert main.main(["train", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not runs
+
+
+@pytest.mark.parametrize("text", ["warmup_epochs = 2", '{"warmup_epochs": 2}'])
+def test_a_file_with_what_does_nothing_is_refused(text, runs, tmp_path, capsys):
+    name = "mine.json" if text.startswith("{") else "mine.toml"
+    (tmp_path / name).write_text(text)
+    assert main.main(["train", "dbn", "--config", name]) == 2
+    assert "warmup_epochs 2 is for schedule steps and cosine" in capsys.readouterr().err
+    assert not runs
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["dbn", "--variant", "published", "--preset", "baseline"],
+        ["dbn", "--variant", "published", "--schedule", "one-cycle"],
+        ["sovit", "--schedule", "one-cycle"],
+        ["sovit", "--schedule", "one-cycle", "--warmup-epochs", "0"],
+        ["sovit", "--optimizer", "sgd", "--momentum", "0.5"],
+    ],
+)
+def test_what_a_variant_has_may_do_nothing(arguments, runs, tmp_path):
+    """And what turns that off; the recipe of such a run can be run again."""
+    recipe = trained(runs, *arguments).recipe
+    (tmp_path / "again.json").write_text(json.dumps({"format": "matroot-run 1", "recipe": asdict(recipe)}))
+    assert trained(runs, arguments[0], "--config", "again.json").recipe == recipe
 
 
 @pytest.mark.parametrize(

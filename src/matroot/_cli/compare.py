@@ -109,7 +109,7 @@ def _compare(arguments: list[str]) -> int:
         raise CommandError(f"--seeds must be numbers that are not negative, got {' '.join(map(str, options.seeds))}")
     with importing():
         # With torch, the networks and the data, which --help does without.
-        from ..train.checks import check
+        from ..train.checks import check, check_effects
         from ..train.compare.plan import BASELINE, DEFAULT, RunOptions, with_preset
         from ..train.compare.session import Request, compare
         from ..train.paper import presets_of
@@ -117,6 +117,9 @@ def _compare(arguments: list[str]) -> int:
     presets = options.presets or (BASELINE, DEFAULT, *presets_of(call.name))
     for preset in presets:
         check(with_preset(call.recipe, preset))
+    # What one of them needs may do nothing in the others.
+    others = [preset for preset in presets if preset != BASELINE]
+    check_effects(with_preset(call.recipe, *(others or presets)[:1]), call.changed)
     out = options.out or Path("runs", f"compare-{call.name}-{call.variant}-{call.recipe.dataset}")
     request = Request(
         call.name,

@@ -19,6 +19,8 @@ from matroot.train.recipe import Recipe
 from matroot.train.recipes import RECIPES
 
 DIGITS = RECIPES["dbn"]["digits"]
+FINISHED = SimpleNamespace(best_accuracy=0.98765, best_epoch=3, epochs=8)
+"""A result."""
 
 
 @pytest.fixture
@@ -28,7 +30,11 @@ def runs(monkeypatch, tmp_path):
 
     def train(recipe, out, **options):
         calls.append(SimpleNamespace(recipe=recipe, out=out, options=options))
-        return SimpleNamespace(best_accuracy=0.98765, best_epoch=3, epochs=8) if options["stop_after"] is None else None
+        if options["stop_after"] is not None:
+            return None
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "best.safetensors").touch()
+        return FINISHED
 
     monkeypatch.setattr("matroot.train.run.train", train)
     monkeypatch.chdir(tmp_path)
@@ -133,13 +139,18 @@ def test_what_runs_is_said(runs, capsys):
 
 
 def test_the_result_is_said(runs, capsys):
-    Path("o").mkdir()
-    for weights in ("o/best.safetensors is missing", "weights: o/best.safetensors"):
-        trained(runs, "dbn", "--out", "o")
-        assert capsys.readouterr().out.endswith(f"best test accuracy 98.77%, in epoch 3 of 8\n{weights}\n")
-        Path("o/best.safetensors").touch()
+    trained(runs, "dbn", "--out", "o")
+    expected = "best test accuracy 98.77%, in epoch 3 of 8\nweights: o/best.safetensors\n"
+    assert capsys.readouterr().out.endswith(expected)
     trained(runs, "dbn", "--stop-after", "2")
     assert "best" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("flags", [(), ("--quiet",)])
+def test_weights_that_are_lost_are_an_error(flags, runs, capsys, monkeypatch):
+    monkeypatch.setattr("matroot.train.run.train", lambda *_, **__: FINISHED)
+    assert main.main(["train", "dbn", "--out", "o", *flags]) == 2
+    assert "o/best.safetensors is missing: the weights of epoch 3, the best one" in capsys.readouterr().err
 
 
 def test_one_process_of_many_speaks(runs, capsys, monkeypatch):

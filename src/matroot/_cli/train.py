@@ -86,7 +86,8 @@ def _train(call: Call[TrainOptions, Recipe]) -> None:
     check_effects(call.recipe, call.changed)
     out = options.out or default_out(call.name, call.recipe)
     # Of the processes that torchrun starts one speaks.
-    speaks = not options.quiet and os.environ.get("RANK", "0") == "0"
+    is_main = os.environ.get("RANK", "0") == "0"
+    speaks = is_main and not options.quiet
     if speaks:
         _announce(call, out)
     result = train(
@@ -101,10 +102,15 @@ def _train(call: Call[TrainOptions, Recipe]) -> None:
         graph=options.graph or (False if options.no_graph else None),
         fsdp=options.fsdp,
     )
-    if speaks and result is not None:
+    if not is_main or result is None:
+        return
+    if speaks:
         print(f"best test accuracy {result.best_accuracy:.2%}, in epoch {result.best_epoch} of {result.epochs}")
-        weights = out / "best.safetensors"
-        print(f"weights: {weights}" if weights.exists() else f"{weights} is missing")
+    weights = out / "best.safetensors"
+    if not weights.exists():
+        raise CommandError(f"{weights} is missing: the weights of epoch {result.best_epoch}, the best one, are lost")
+    if speaks:
+        print(f"weights: {weights}")
 
 
 def _check_options(options: TrainOptions, recipe: Recipe) -> None:

@@ -20,7 +20,6 @@ from .config import DataclassInstance, as_json, defaults
 from .lock import locked
 from .recipe import RUN_FORMAT, Recipe
 
-
 FILES = ("run.json", "metrics.jsonl", "last.pt", "best.safetensors", "last.safetensors")
 SAMPLES = "samples"
 """Pictures that a run of style exchange makes on its way, in its folder."""
@@ -159,3 +158,7 @@ class Folder(RunFolder[Result]):
         super().__init__(path, recipe, Result)
         self.best = path / "best.safetensors"
         self.tensorboard = path / "tensorboard"
+
+    def can_restore_best(self, result: Result) -> bool:
+        """Whether the best weights of a finished run are missing, and the checkpoint has them: they are the last."""
+        return not self.best.exists() and self._last.exists() and result.best_epoch == result.epochs

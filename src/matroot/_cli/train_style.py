@@ -23,11 +23,11 @@ class StyleOptions:
     device: str | None = None
     """Such as cpu or cuda:1; the GPU if there is one."""
     time_limit: float | None = None
-    """Seconds; the run is saved before they are over, and --resume goes on."""
+    """Seconds; no step is begun that would end later, on a GPU no line of metrics.jsonl, and --resume goes on."""
     sample_every: int = 1000
     """Steps between two checkpoints, each with a sample sheet."""
     report_every: int = 50
-    """Steps of a line of metrics.jsonl; time limits are looked at between lines."""
+    """Steps of a line of metrics.jsonl."""
     no_graph: bool = False
     """Capture no steps in a CUDA graph; otherwise where it is possible."""
     quiet: bool = False

@@ -118,8 +118,8 @@ def _compare(arguments: list[str]) -> int:
     for preset in presets:
         check(with_preset(call.recipe, preset))
     # What one of them needs may do nothing in the others.
-    others = [preset for preset in presets if preset != BASELINE]
-    check_effects(with_preset(call.recipe, *(others or presets)[:1]), call.changed)
+    with_roots = next((preset for preset in presets if preset != BASELINE), BASELINE)
+    check_effects(with_preset(call.recipe, with_roots), call.changed)
     out = options.out or Path("runs", f"compare-{call.name}-{call.variant}-{call.recipe.dataset}")
     request = Request(
         call.name,

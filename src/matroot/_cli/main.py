@@ -35,9 +35,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     if given and given[0] in OWN_ARGUMENTS:
         command, passed = given[0], given[1:]
     else:
-        parser, commands = _parser()
-        if given and not given[0].startswith("-") and given[0] not in commands:
-            parser.error(unknown("command", given[0], commands))
+        parser = _parser()
+        if given and not given[0].startswith("-") and given[0] not in parser.commands:
+            parser.error(unknown("command", given[0], parser.commands))
         passed = parser.parse_args(given)
         command = passed.command
     if os.environ.get("NO_COLOR"):
@@ -55,9 +55,13 @@ def _run(arguments: Sequence[str] | None) -> int:
         return 2
 
 
-def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
-    """And the names of the commands."""
-    parser = argparse.ArgumentParser(prog="matroot", description="Matrix square roots on this machine.")
+class _Parser(argparse.ArgumentParser):
+    commands: Collection[str] = ()
+    """Names of all commands."""
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="matroot", description="Matrix square roots on this machine.")
     parser.add_argument("--version", action="version", version=f"matroot {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     commands.add_parser("info", help="versions, devices, and what the default does for common shapes")
@@ -76,7 +80,8 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
     commands.add_parser("train", help="train one of the paper's networks: matroot train --list")
     _describe_evaluate(commands.add_parser("evaluate", help="scores of trained networks, also over several views"))
     commands.add_parser("compare", help="train a network with several presets and seeds, and compare them")
-    return parser, commands.choices
+    parser.commands = commands.choices
+    return parser
 
 
 def _describe_bench(parser: argparse.ArgumentParser) -> None:

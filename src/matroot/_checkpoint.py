@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from ._files import whole
 from ._terminal import CommandError
 
 _State = TypeVar("_State")
@@ -23,22 +24,15 @@ def save(path: Path, file_format: str, state: Any) -> None:
 
     CheckpointError if that cannot be; the earlier file stays.
     """
-    partial = path.with_name(f"{path.name}.partial")
     content = {"format": file_format} | {field.name: getattr(state, field.name) for field in fields(state)}
     try:
-        with open(partial, "wb") as file:
+        with whole(path) as file:
             torch.save(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
         _sync_folder(path.parent)
-    except BaseException as error:
-        partial.unlink(missing_ok=True)
-        if isinstance(error, OSError | RuntimeError):
-            # For a full disk torch has an error of its own, raised after that of the system.
-            reason = error.__context__ if isinstance(error.__context__, OSError) else error
-            raise CheckpointError(f"cannot write {path}: {_first_line(reason)}") from error
-        raise
+    except (OSError, RuntimeError) as error:
+        # For a full disk torch has an error of its own, raised after that of the system.
+        reason = error.__context__ if isinstance(error.__context__, OSError) else error
+        raise CheckpointError(f"cannot write {path}: {_first_line(reason)}") from error
 
 
 def load(path: Path, file_format: str, kind: type[_State]) -> _State:

@@ -1,9 +1,11 @@
 """How a program ends: a status for Ctrl-C and for output that cannot be written, never a traceback."""
 
 import os
+import signal
 import sys
-from collections.abc import Callable
-from contextlib import redirect_stdout
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from io import TextIOWrapper
 from typing import Any
 
@@ -38,6 +40,23 @@ def exit_status(program: Callable[[], int]) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Ctrl-C waits for the end of the imports within: one that is cut short may end in any error, or in an abort."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield  # who has a handler knows what to do
+        return
+    interrupts: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if interrupts:
+            raise KeyboardInterrupt
 
 
 class _OutputError(Exception):

@@ -48,6 +48,8 @@ def test_help_and_no_arguments(capsys):
         (["dbn", "--seeds", "-1"], "--seeds must be numbers that are not negative"),
         (["dbn", "--seeds"], "--seeds must be numbers that are not negative"),
         (["dbn", "--epochs", "0"], "epochs must be at least 1"),
+        (["dbn", "--milestones", "3"], "milestones 3 is for schedule steps; the schedule is one-cycle"),
+        (["dbn", "--presets", "baseline", "--whitening-eps", "1"], "preset baseline is the network without"),
         (["--show"], "--show takes result files"),
         (["--show", "a.json", "--page"], "--page one file"),
         (["--show", "a.json", "--pages", "b"], "--show takes result files"),
@@ -75,6 +77,12 @@ def test_all_of_the_papers_table_unless_told(requests, monkeypatch, tmp_path):
     assert (asked.name, asked.variant, asked.jobs, asked.time_limit, asked.timing) == ("gcp", "short", 1, None, True)
     assert asked.options == RunOptions()
     assert asked.command == "matroot compare gcp --variant short"
+
+
+def test_what_one_preset_needs_may_do_nothing_in_another(requests):
+    call = ["dbn", "--presets", "baseline", "ns", "--whitening-eps", "0.1", "--published-init"]
+    assert main.main(["compare", *call]) == 0
+    assert requests[0].recipe.whitening_eps == 0.1
 
 
 def test_options_and_recipe_fields_are_passed_on(requests, tmp_path):

@@ -4,15 +4,18 @@ import io
 import os
 import re
 import runpy
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 import matroot
 from matroot._cli import bench, info, main
+from matroot._terminal import importing
 from matroot.bench import suites
 from matroot.bench.gpu import __main__ as gpu_program
 
@@ -201,6 +204,52 @@ def test_without_rich(monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "matroot._cli.demo", raising=False)
     assert main.main(["demo"]) == 2
     assert capsys.readouterr().err == 'matroot demo needs rich: pip install "matroot[bench]"\n'
+
+
+def test_the_nearest_command_is_named(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main.main(["trian"])
+    assert stopped.value.code == 2
+    assert "matroot: error: unknown command 'trian'; did you mean 'train'?" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no pseudo terminals")
+@pytest.mark.parametrize(("arguments", "status"), [(("--help",), 0), (("--nonsense",), 2)])
+def test_no_color(arguments, status, monkeypatch):
+    """Of what tyro prints; colours are there without the variable."""
+    monkeypatch.delenv("PYTHON_TYRO_ANSI_CODES", raising=False)
+    for no_color in ("", "1"):
+        terminal, end = os.openpty()
+        environment = {**os.environ, "NO_COLOR": no_color, "TERM": "xterm"}
+        command = [sys.executable, "-m", "matroot", "train", "dbn", *arguments]
+        with subprocess.Popen(command, stdout=end, stderr=end, env=environment) as process:
+            os.close(end)
+            printed = b""
+            try:
+                while part := os.read(terminal, 4096):
+                    printed += part
+            except OSError:
+                pass  # how Linux says that the other end is closed
+        os.close(terminal)
+        assert process.returncode == status, printed.decode()
+        assert (b"\x1b[" in printed) == (not no_color)
+
+
+def test_ctrl_c_waits_for_imports(monkeypatch):
+    """A module that is cut short may raise anything, when it is imported and whenever it is used."""
+    finished = []
+
+    def imported(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+        with importing():
+            os.kill(os.getpid(), signal.SIGINT)
+        finished.append(True)
+        return SimpleNamespace(run=lambda _: pytest.fail("it runs"))
+
+    monkeypatch.setattr(main, "import_module", imported)
+    assert main.main(["info"]) == 130
+    assert finished == [True]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_ctrl_c(monkeypatch):

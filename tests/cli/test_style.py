@@ -139,3 +139,11 @@ def test_comparisons(requests):
     assert asked.command == f"matroot compare style {call}"
     assert main.main(["compare", "style", "--no-timing", "--runs", "a"]) == 0
     assert requests[-1].presets == ()
+
+
+def test_the_nearest_data_set_is_named_before_anything_is_said(runs, capsys):
+    assert main.main(["train", "style", "--dataset", "ukiyoe"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == "unknown dataset 'ukiyoe'; did you mean 'ukiyoe2photo'?\n"
+    assert not runs

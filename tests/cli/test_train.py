@@ -19,6 +19,8 @@ from matroot.train.recipe import Recipe
 from matroot.train.recipes import RECIPES
 
 DIGITS = RECIPES["dbn"]["digits"]
+FINISHED = SimpleNamespace(best_accuracy=0.98765, best_epoch=3, epochs=8)
+"""A result."""
 
 
 @pytest.fixture
@@ -28,7 +30,11 @@ def runs(monkeypatch, tmp_path):
 
     def train(recipe, out, **options):
         calls.append(SimpleNamespace(recipe=recipe, out=out, options=options))
-        return SimpleNamespace(best_accuracy=0.98765, best_epoch=3, epochs=8) if options["stop_after"] is None else None
+        if options["stop_after"] is not None:
+            return None
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "best.safetensors").touch()
+        return FINISHED
 
     monkeypatch.setattr("matroot.train.run.train", train)
     monkeypatch.chdir(tmp_path)
@@ -83,10 +89,11 @@ def test_fields_are_flags(runs):
     assert run.out == Path("runs/dbn-cifar10-resnet18_dbn-mpa-lya-seed3")
 
 
-def test_options_of_the_run(runs, tmp_path):
+def test_options_of_the_run(runs, monkeypatch):
     flags = "--data d --out o --resume --device cuda:1 --workers 5 --stop-after 2 --quiet --no-graph --fsdp"
-    run = trained(runs, "dbn", *flags.split())
-    assert (run.recipe, run.out) == (DIGITS, Path("o"))
+    monkeypatch.setenv("RANK", "0")
+    run = trained(runs, "sovit", *flags.split())
+    assert (run.recipe, run.out) == (RECIPES["sovit"]["short"], Path("o"))
     assert run.options == {
         "data": Path("d"),
         "device": "cuda:1",
@@ -132,13 +139,18 @@ def test_what_runs_is_said(runs, capsys):
 
 
 def test_the_result_is_said(runs, capsys):
-    Path("o").mkdir()
-    for weights in ("o/best.safetensors is missing", "weights: o/best.safetensors"):
-        trained(runs, "dbn", "--out", "o")
-        assert capsys.readouterr().out.endswith(f"best test accuracy 98.77%, in epoch 3 of 8\n{weights}\n")
-        Path("o/best.safetensors").touch()
+    trained(runs, "dbn", "--out", "o")
+    expected = "best test accuracy 98.77%, in epoch 3 of 8\nweights: o/best.safetensors\n"
+    assert capsys.readouterr().out.endswith(expected)
     trained(runs, "dbn", "--stop-after", "2")
     assert "best" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("flags", [(), ("--quiet",)])
+def test_weights_that_are_lost_are_an_error(flags, runs, capsys, monkeypatch):
+    monkeypatch.setattr("matroot.train.run.train", lambda *_, **__: FINISHED)
+    assert main.main(["train", "dbn", "--out", "o", *flags]) == 2
+    assert "o/best.safetensors is missing: the weights of epoch 3, the best one" in capsys.readouterr().err
 
 
 def test_one_process_of_many_speaks(runs, capsys, monkeypatch):
@@ -166,12 +178,51 @@ def test_nothing_is_said_of_the_paper_where_it_has_no_figure(runs, capsys):
         (["dbn", "--graph", "--no-graph"], "exclude each other"),
         (["dbn", "--workers", "-1"], "workers must be at least 0, got -1"),
         (["dbn", "--stop-after", "0"], "stop-after must be at least 1, got 0"),
+        (["dbn", "--fsdp"], "--fsdp shards transformers, so_vit_*; the network is resnet18_dbn"),
+        (["sovit", "--fsdp"], "--fsdp shards over the processes of torchrun"),
+        (
+            ["dbn", "--warmup-epochs", "2"],
+            "warmup_epochs 2 is for schedule steps and cosine; the schedule is one-cycle",
+        ),
+        (["dbn", "--cooldown-epochs", "2"], "cooldown_epochs 2 is for schedule cosine; the schedule is one-cycle"),
+        (["dbn", "--final-lr", "0.1"], "final_lr 0.1 is for schedule cosine"),
+        (["dbn", "--milestones", "2", "4"], "milestones 2 4 is for schedule steps"),
+        (["dbn", "--frames", "4"], "frames 4 is for clips; resnet18_dbn takes images"),
+        (["dbn", "--optimizer", "adamw", "--momentum", "0.5"], "momentum 0.5 is for optimizer sgd"),
+        (["dbn", "--preset", "baseline", "--whitening-eps", "0.1"], "whitening_eps 0.1 is for decorrelated layers"),
+        (["dbn", "--preset", "baseline", "--published-init"], "published_init True is for decorrelated layers"),
     ],
 )
 def test_wrong_calls_are_one_message(arguments, message, runs, capsys):
     assert main.main(["train", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not runs
+
+
+@pytest.mark.parametrize("text", ["warmup_epochs = 2", '{"warmup_epochs": 2}'])
+def test_a_file_with_what_does_nothing_is_refused(text, runs, tmp_path, capsys):
+    name = "mine.json" if text.startswith("{") else "mine.toml"
+    (tmp_path / name).write_text(text)
+    assert main.main(["train", "dbn", "--config", name]) == 2
+    assert "warmup_epochs 2 is for schedule steps and cosine" in capsys.readouterr().err
+    assert not runs
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["dbn", "--variant", "published", "--preset", "baseline"],
+        ["dbn", "--variant", "published", "--schedule", "one-cycle"],
+        ["sovit", "--schedule", "one-cycle"],
+        ["sovit", "--schedule", "one-cycle", "--warmup-epochs", "0"],
+        ["sovit", "--optimizer", "sgd", "--momentum", "0.5"],
+    ],
+)
+def test_what_a_variant_has_may_do_nothing(arguments, runs, tmp_path):
+    """And what turns that off; the recipe of such a run can be run again."""
+    recipe = trained(runs, *arguments).recipe
+    (tmp_path / "again.json").write_text(json.dumps({"format": "matroot-run 1", "recipe": asdict(recipe)}))
+    assert trained(runs, arguments[0], "--config", "again.json").recipe == recipe
 
 
 @pytest.mark.parametrize(

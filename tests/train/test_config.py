@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from matroot._terminal import CommandError
-from matroot.train.config import differences, load_config
+from matroot.train.config import counted, differences, load_config
 from matroot.train.recipes import RECIPES
 
 BASE = RECIPES["gcp"]["published"]
@@ -109,3 +109,12 @@ def test_differences_are_in_the_order_of_fields():
         "clip_norm None (was 5.0)",
     ]
     assert differences(BASE, BASE) == []
+
+
+def test_one_of_them_is_one():
+    assert [counted(number, "epoch") for number in (0, 1, 2, 1000)] == [
+        "0 epochs",
+        "1 epoch",
+        "2 epochs",
+        "1000 epochs",
+    ]

@@ -13,8 +13,10 @@ from matroot.train.data.views import Views
 from matroot.train.distributed import start
 from matroot.train.evaluate_run import evaluate_run
 from matroot.train.evaluation import Scores, evaluate
+from matroot.train.folder import Folder
 from matroot.train.run import train
 
+from .style.small import small_recipe
 from .tiny import CLASSES, TinyNetwork, install, tiny_recipe
 
 
@@ -55,6 +57,12 @@ def test_a_folder_without_a_run(tmp_path, capsys):
     assert main.main(["evaluate", str(tmp_path)]) == 2
     assert main.main(["evaluate", str(tmp_path), "--crops", "2"]) == 2
     assert "crops" in capsys.readouterr().err
+
+
+def test_a_run_of_style_exchange(tmp_path):
+    Folder(tmp_path, small_recipe()).describe(None)
+    with pytest.raises(CommandError, match=f"compare style --runs {tmp_path} scores it"):
+        evaluate_run(tmp_path)
 
 
 class Batch:

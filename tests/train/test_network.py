@@ -56,6 +56,28 @@ def test_options_of_other_networks_are_errors(fields, words, calls):
     assert calls == []
 
 
+@pytest.mark.parametrize(("batch_size", "image_size", "works"), [(1, 8, False), (2, 8, True), (1, 9, True)])
+def test_a_batch_of_one_needs_positions(batch_size, image_size, works):
+    """The maps of this network end with an eighth of the image's side, rounded up."""
+    recipe = tiny_recipe(model="resnet18_dbn", batch_size=batch_size, image_size=image_size)
+    data = tiny_data(recipe)
+    if not works:
+        with pytest.raises(CommandError, match=r"batch_size 1 with an image_size of 8 .* batch_size of 2"):
+            network.build(recipe, data)
+        return
+    built = network.build(recipe, data)
+    assert built.training
+    built(torch.randn(batch_size, CHANNELS, image_size, image_size))
+
+
+def test_frozen_normalisations_take_a_batch_of_one(monkeypatch):
+    monkeypatch.setattr(models, "create", lambda *_, **options: TinyNetwork(CLASSES))
+    recipe = tiny_recipe(batch_size=1, image_size=3)  # of which the last convolution leaves one position
+    with pytest.raises(CommandError, match="batch_size 1"):
+        network.build(recipe, tiny_data(recipe))
+    network.build(replace(recipe, freeze_norms=True), tiny_data(recipe))
+
+
 @pytest.mark.parametrize(
     ("model", "clips", "message"),
     [

@@ -35,7 +35,7 @@ def test_a_run_writes_its_folder(tmp_path):
     out = tmp_path / "runs" / "first"
     result = run.train(recipe, out, quiet=True)
     assert {path.name for path in out.iterdir()} == {
-        *("run.json", "metrics.jsonl", "last.pt", "best.safetensors", "tensorboard")
+        *("run.json", "metrics.jsonl", "last.pt", "best.safetensors", "tensorboard", ".lock")
     }
     description = json.loads((out / "run.json").read_text())
     assert (description["format"], description["recipe"]["milestones"]) == ("matroot-run 1", [])
@@ -160,6 +160,20 @@ def test_the_last_weights_stand_in_for_missing_ones_where_they_are_the_best(best
     said = f"{path} is missing: the weights of epoch 1, the best one, are lost"
     assert path.exists() == (best == 2) == (said not in capsys.readouterr().out)
     assert best == 1 or path.read_bytes() == before
+
+
+@pytest.mark.parametrize("best", [1, 2])
+def test_a_finished_run_gets_its_best_weights_back_where_they_are_the_last(best, tmp_path, monkeypatch):
+    accuracies = iter((0.9, 0.8) if best == 1 else (0.8, 0.9))
+    monkeypatch.setattr(Trainer, "evaluate", lambda *_: Scores(1.0, next(accuracies), 1.0))
+    recipe, path = tiny_recipe(epochs=2), tmp_path / "best.safetensors"
+    result = run.train(recipe, tmp_path, quiet=True)
+    before = snapshot(tmp_path)
+    path.unlink()
+    assert run.train(recipe, tmp_path, quiet=True, resume=True) == result
+    if best == 1:
+        del before[path.relative_to(tmp_path)]
+    assert snapshot(tmp_path) == before
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):

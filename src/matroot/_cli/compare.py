@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from .._terminal import CommandError
+from .._terminal import CommandError, importing
 from ..train.style.recipe import NAME as STYLE
 
 USAGE = """usage: matroot compare RECIPE [--presets NAME ...] [--seeds N ...] [--variant NAME] [--out DIR] [OPTIONS]
@@ -107,15 +107,19 @@ def _compare(arguments: list[str]) -> int:
         raise CommandError(f"--time-limit must be above 0, got {options.time_limit}")
     if not options.seeds or min(options.seeds) < 0:
         raise CommandError(f"--seeds must be numbers that are not negative, got {' '.join(map(str, options.seeds))}")
-    # With torch, the networks and the data, which --help does without.
-    from ..train.checks import check
-    from ..train.compare.plan import BASELINE, DEFAULT, RunOptions, with_preset
-    from ..train.compare.session import Request, compare
-    from ..train.paper import presets_of
+    with importing():
+        # With torch, the networks and the data, which --help does without.
+        from ..train.checks import check, check_effects
+        from ..train.compare.plan import BASELINE, DEFAULT, RunOptions, with_preset
+        from ..train.compare.session import Request, compare
+        from ..train.paper import presets_of
 
     presets = options.presets or (BASELINE, DEFAULT, *presets_of(call.name))
     for preset in presets:
         check(with_preset(call.recipe, preset))
+    # What one of them needs may do nothing in the others.
+    with_roots = next((preset for preset in presets if preset != BASELINE), BASELINE)
+    check_effects(with_preset(call.recipe, with_roots), call.changed)
     out = options.out or Path("runs", f"compare-{call.name}-{call.variant}-{call.recipe.dataset}")
     request = Request(
         call.name,

@@ -8,7 +8,7 @@ from pathlib import Path
 import tyro
 from rich.console import Console
 
-from .._terminal import CommandError
+from .._terminal import CommandError, importing
 from ..train.config import unknown
 
 DESCRIPTION = (
@@ -46,9 +46,10 @@ def run(arguments: Sequence[str], console: Console) -> int:
         description=DESCRIPTION,
         config=(tyro.conf.FlagCreatePairsOff,),
     )
-    # With torch and the networks, which --help does without.
-    from ..train.style.comparison import StyleRequest, compare_style
-    from ..train.style.transform_timing import timed_presets
+    with importing():
+        # With torch and the networks, which --help does without.
+        from ..train.style.comparison import StyleRequest, compare_style
+        from ..train.style.transform_timing import timed_presets
 
     for preset in options.presets:
         if preset not in timed_presets():

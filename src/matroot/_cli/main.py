@@ -1,15 +1,17 @@
 """The arguments of ``matroot``; the same as ``python -m matroot``. Imports nothing that imports torch."""
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 from .. import __version__
-from .._terminal import exit_status
+from .._terminal import exit_status, importing
 from ..bench.suites import GPU_NAMES, NAMES
+from ..train.config import unknown
 
 OWN_ARGUMENTS = ("train", "compare")
 """Commands that read their arguments themselves, from the fields of a recipe."""
@@ -33,10 +35,17 @@ def _run(arguments: Sequence[str] | None) -> int:
     if given and given[0] in OWN_ARGUMENTS:
         command, passed = given[0], given[1:]
     else:
-        passed = _parser().parse_args(given)
+        parser = _parser()
+        if given and not given[0].startswith("-") and given[0] not in parser.commands:
+            parser.error(unknown("command", given[0], parser.commands))
+        passed = parser.parse_args(given)
         command = passed.command
+    if os.environ.get("NO_COLOR"):
+        os.environ.setdefault("PYTHON_TYRO_ANSI_CODES", "False")  # tyro asks for this alone, when it is imported
     try:
-        return import_module(f".{command}", __package__).run(passed)
+        with importing():
+            module = import_module(f".{command}", __package__)
+        return module.run(passed)
     except ModuleNotFoundError as missing:
         package = (missing.name or "").partition(".")[0]
         extra = EXTRA_OF.get(command, "bench")
@@ -46,8 +55,13 @@ def _run(arguments: Sequence[str] | None) -> int:
         return 2
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="matroot", description="Matrix square roots on this machine.")
+class _Parser(argparse.ArgumentParser):
+    commands: Collection[str] = ()
+    """Names of all commands."""
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="matroot", description="Matrix square roots on this machine.")
     parser.add_argument("--version", action="version", version=f"matroot {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     commands.add_parser("info", help="versions, devices, and what the default does for common shapes")
@@ -66,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("train", help="train one of the paper's networks: matroot train --list")
     _describe_evaluate(commands.add_parser("evaluate", help="scores of trained networks, also over several views"))
     commands.add_parser("compare", help="train a network with several presets and seeds, and compare them")
+    parser.commands = commands.choices
     return parser
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import tyro
 
 from .._terminal import CommandError
-from ..train.config import AnyRecipe, load_config, unknown
+from ..train.config import AnyRecipe, differences, is_run, load_config, unknown
 
 Options = TypeVar("Options")
 
@@ -42,6 +42,8 @@ class Call(Generic[Options, AnyRecipe]):
     recipe: AnyRecipe
     of_variant: AnyRecipe
     """The recipe before files and flags."""
+    changed: frozenset[str]
+    """Fields that a file or flags change; the recipe of another run counts as a variant."""
     options: Options
 
 
@@ -70,7 +72,9 @@ def parse(
         description=f"{titles[name]}, variant {source.variant}.",
         config=(tyro.conf.OmitArgPrefixes,),
     )
-    return Call(name, source.variant, parsed.recipe, of_variant, parsed.run)
+    start = base if source.config is not None and is_run(source.config) else of_variant
+    changed = frozenset(difference.field for difference in differences(start, parsed.recipe))
+    return Call(name, source.variant, parsed.recipe, of_variant, changed, parsed.run)
 
 
 def _source(command: str, name: str, flags: list[str], recipes: Mapping[str, Mapping[str, Any]]) -> Source:

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from .._terminal import CommandError
+from .._terminal import CommandError, importing
 from ..train.config import differences, unknown
 from ..train.recipe import Recipe
 from ..train.recipes import RECIPES, TITLES
@@ -75,16 +75,19 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _train(call: Call[TrainOptions, Recipe]) -> None:
-    # They import torch, the networks and the data, which --help does without.
-    from ..train.checks import check
-    from ..train.run import train
+    with importing():
+        # They import torch, the networks and the data, which --help does without.
+        from ..train.checks import check, check_effects
+        from ..train.run import train
 
     options = call.options
-    _check_options(options)
+    _check_options(options, call.recipe)
     check(call.recipe)
+    check_effects(call.recipe, call.changed)
     out = options.out or default_out(call.name, call.recipe)
     # Of the processes that torchrun starts one speaks.
-    speaks = not options.quiet and os.environ.get("RANK", "0") == "0"
+    is_main = os.environ.get("RANK", "0") == "0"
+    speaks = is_main and not options.quiet
     if speaks:
         _announce(call, out)
     result = train(
@@ -99,19 +102,28 @@ def _train(call: Call[TrainOptions, Recipe]) -> None:
         graph=options.graph or (False if options.no_graph else None),
         fsdp=options.fsdp,
     )
-    if speaks and result is not None:
+    if not is_main or result is None:
+        return
+    if speaks:
         print(f"best test accuracy {result.best_accuracy:.2%}, in epoch {result.best_epoch} of {result.epochs}")
-        weights = out / "best.safetensors"
-        print(f"weights: {weights}" if weights.exists() else f"{weights} is missing")
+    weights = out / "best.safetensors"
+    if not weights.exists():
+        raise CommandError(f"{weights} is missing: the weights of epoch {result.best_epoch}, the best one, are lost")
+    if speaks:
+        print(f"weights: {weights}")
 
 
-def _check_options(options: TrainOptions) -> None:
+def _check_options(options: TrainOptions, recipe: Recipe) -> None:
     if options.graph and options.no_graph:
         raise CommandError("--graph and --no-graph exclude each other")
     if options.workers < 0:
         raise CommandError(f"--workers must be at least 0, got {options.workers}")
     if options.stop_after is not None and options.stop_after < 1:
         raise CommandError(f"--stop-after must be at least 1, got {options.stop_after}")
+    if options.fsdp and not recipe.model.startswith("so_vit"):
+        raise CommandError(f"--fsdp shards transformers, so_vit_*; the network is {recipe.model}")
+    if options.fsdp and "RANK" not in os.environ:
+        raise CommandError("--fsdp shards over the processes of torchrun, which started none")
 
 
 def default_out(name: str, recipe: Recipe) -> Path:
@@ -121,8 +133,9 @@ def default_out(name: str, recipe: Recipe) -> Path:
 
 def show_recipes(console: Console | None = None) -> None:
     """Print recipes with their variants, networks, data sets and presets."""
-    from ..models import list_models, preset_names
-    from ..train.data import list_datasets
+    with importing():
+        from ..models import list_models, preset_names
+        from ..train.data import list_datasets
 
     if console is None:
         console = Console()

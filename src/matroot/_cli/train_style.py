@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .._terminal import CommandError
-from ..train.config import differences
+from .._terminal import CommandError, importing
+from ..train.config import counted, differences
 from ..train.style.recipe import NAME, STYLE_RECIPES, TITLE, StyleRecipe, check
 from .recipe_arguments import Call, parse
 
@@ -23,11 +23,11 @@ class StyleOptions:
     device: str | None = None
     """Such as cpu or cuda:1; the GPU if there is one."""
     time_limit: float | None = None
-    """Seconds; the run is saved before they are over, and --resume goes on."""
+    """Seconds; no step is begun that would end later, on a GPU no line of metrics.jsonl, and --resume goes on."""
     sample_every: int = 1000
     """Steps between two checkpoints, each with a sample sheet."""
     report_every: int = 50
-    """Steps of a line of metrics.jsonl; time limits are looked at between lines."""
+    """Steps of a line of metrics.jsonl."""
     no_graph: bool = False
     """Capture no steps in a CUDA graph; otherwise where it is possible."""
     quiet: bool = False
@@ -42,14 +42,16 @@ def run(arguments: Sequence[str]) -> int:
         value = getattr(options, name)
         if value is not None and not value > 0:
             raise CommandError(f"--{name.replace('_', '-')} must be above 0, got {value}")
-    check(call.recipe)
+    with importing():
+        check(call.recipe)
     _train(call, options.out or default_out(call.recipe))
     return 0
 
 
 def _train(call: Call[StyleOptions, StyleRecipe], out: Path) -> None:
-    # With torch, the network and the data, which --help does without.
-    from ..train.style.run import WEIGHTS, Cadence, train
+    with importing():
+        # With torch, the network and the data, which --help does without.
+        from ..train.style.run import WEIGHTS, Cadence, train
 
     recipe, options = call.recipe, call.options
     if not options.quiet:
@@ -69,7 +71,7 @@ def _train(call: Call[StyleOptions, StyleRecipe], out: Path) -> None:
         graph=not options.no_graph,
     )
     if result is not None and not options.quiet:
-        print(f"{result.iterations} steps, {result.step_ms:.0f} ms each; cycle loss {result.cycle:.3f}")
+        print(f"{counted(result.iterations, 'step')}, {result.step_ms:.0f} ms each; cycle loss {result.cycle:.3f}")
         print(f"weights: {out / WEIGHTS}, sample sheets: {out / 'samples'}")
 
 

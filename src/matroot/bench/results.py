@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from .._environment import environment
@@ -66,11 +67,10 @@ def save_program(path: Path, command: str, results: Sequence[Mapping[str, Any]],
 
 def require_writable(path: Path) -> None:
     """Make the folder; ResultError naming the path if a file cannot be made there."""
-    probe = path.with_suffix(".partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        probe.write_bytes(b"")
-        probe.unlink()
+        with TemporaryFile(dir=path.parent):
+            pass
     except OSError as error:
         raise _cannot_write(path, error) from error
 

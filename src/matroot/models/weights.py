@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
 from .. import _safetensors
 from .._files import write_whole
 from .._safetensors import WeightsError as WeightsError
+from .._safetensors import to_bytes
 from ._arguments import keywords, recorded_arguments
 from ._registry import create, find
 from .style_exchange import style_exchange

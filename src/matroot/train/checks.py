@@ -11,8 +11,9 @@ import matroot
 from .._registry import validate
 from .._terminal import CommandError
 from ..models import list_models, preset_names
-from .config import unknown
+from .config import as_json, counted, defaults, shown, unknown
 from .data import list_datasets
+from .network import takes_clips
 from .recipe import Recipe
 
 _RANGES: tuple[tuple[str, Callable[[Any], bool], tuple[str, ...]], ...] = (
@@ -31,6 +32,15 @@ _RANGES: tuple[tuple[str, Callable[[Any], bool], tuple[str, ...]], ...] = (
 )
 
 
+_SCHEDULES = {
+    "milestones": ("steps",),
+    "warmup_epochs": ("steps", "cosine"),
+    "cooldown_epochs": ("cosine",),
+    "final_lr": ("cosine",),
+}
+"""Schedules in which a field has an effect."""
+
+
 class RecipeError(CommandError):
     """A recipe that cannot be run."""
 
@@ -47,6 +57,33 @@ def check(recipe: Recipe) -> None:
             f"initial_weights: there is no file {recipe.initial_weights}; "
             "name the weights of another run, or None to start from random ones"
         )
+
+
+def check_effects(recipe: Recipe, changed: Collection[str]) -> None:
+    """RecipeError for a field that was changed, not to its default, and does nothing in this run."""
+    unchanged = defaults(recipe)
+    for field, reason in _without_effect(recipe).items():
+        value = as_json(recipe)[field]
+        if field in changed and value != unchanged[field]:
+            raise RecipeError(f"{field} {shown(getattr(recipe, field))} {reason}")
+
+
+def _without_effect(recipe: Recipe) -> dict[str, str]:
+    """Fields that do nothing, and why: what they are for, and what there is."""
+    found = {
+        field: f"is for schedule {' and '.join(schedules)}; the schedule is {recipe.schedule}"
+        for field, schedules in _SCHEDULES.items()
+        if recipe.schedule not in schedules
+    }
+    if recipe.optimizer != "sgd":
+        found["momentum"] = f"is for optimizer sgd; the optimizer is {recipe.optimizer}"
+    if not takes_clips(recipe):
+        found["frames"] = f"is for clips; {recipe.model} takes images"
+    if recipe.preset == "baseline":
+        found |= dict.fromkeys(
+            ("whitening_eps", "published_init"), "is for decorrelated layers; preset baseline is the network without"
+        )
+    return found
 
 
 def _check_names(recipe: Recipe) -> None:
@@ -82,18 +119,16 @@ def _check_ranges(recipe: Recipe) -> None:
 
 
 def _check_epochs(recipe: Recipe) -> None:
+    epochs = counted(recipe.epochs, "epoch")
     if recipe.schedule == "steps":
         inside = all(0 < milestone < recipe.epochs for milestone in recipe.milestones)
         if not inside or list(recipe.milestones) != sorted(set(recipe.milestones)):
-            raise RecipeError(
-                f"milestones {' '.join(map(str, recipe.milestones))} must rise and lie within {recipe.epochs} epochs"
-            )
+            raise RecipeError(f"milestones {' '.join(map(str, recipe.milestones))} must rise and lie within {epochs}")
     if recipe.schedule != "one-cycle" and recipe.warmup_epochs + recipe.cooldown_epochs >= recipe.epochs:
         raise RecipeError(
-            f"warmup_epochs {recipe.warmup_epochs} and cooldown_epochs {recipe.cooldown_epochs} "
-            f"leave none of {recipe.epochs} epochs"
+            f"warmup_epochs {recipe.warmup_epochs} and cooldown_epochs {recipe.cooldown_epochs} leave none of {epochs}"
         )
     if (recipe.first_preset is None) != (recipe.first_preset_epochs == 0):
         raise RecipeError("first_preset and first_preset_epochs go together")
     if recipe.first_preset_epochs > recipe.epochs:
-        raise RecipeError(f"first_preset_epochs {recipe.first_preset_epochs} are more than {recipe.epochs} epochs")
+        raise RecipeError(f"first_preset_epochs {recipe.first_preset_epochs} are more than {epochs}")

@@ -58,6 +58,12 @@ def load_config(path: Path, base: AnyRecipe) -> AnyRecipe:
     return replace(base, **changes)
 
 
+def is_run(path: Path) -> bool:
+    """Whether a file that :func:`load_config` reads is the ``run.json`` of a run."""
+    content = _content(path)
+    return isinstance(content, dict) and content.get("format") == RUN_FORMAT
+
+
 def differences(before: AnyRecipe, after: AnyRecipe) -> list[Difference]:
     """What changes from one recipe to another, in the order of the fields."""
     pairs = ((field.name, getattr(before, field.name), getattr(after, field.name)) for field in fields(before))
@@ -82,21 +88,30 @@ def unknown(kind: str, name: str, valid: Collection[str]) -> str:
     return f"unknown {kind} {name!r}; {advice}"
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 epoch``, ``2 epochs``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def shown(value: Any) -> str:
     """A field's value as it is written on the command line."""
     return " ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 
-def _read(path: Path, of_older_runs: dict[str, Any]) -> dict[str, Any]:
+def _content(path: Path) -> Any:
     if path.suffix not in (".toml", ".json"):
         raise ConfigError(f"{path}: a config file ends in .toml or .json")
     try:
         text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:  # of the decoder, of TOML and of JSON
         raise ConfigError(f"{path} is not {path.suffix[1:].upper()}: {error}") from error
+
+
+def _read(path: Path, of_older_runs: dict[str, Any]) -> dict[str, Any]:
+    content = _content(path)
     if isinstance(content, dict) and content.get("format") == RUN_FORMAT:
         content = content.get("recipe")
         content = of_older_runs | content if isinstance(content, dict) else None

@@ -6,12 +6,13 @@ from .. import models
 from .._terminal import CommandError
 from . import data as datasets
 from . import distributed
-from .config import load_config
+from .config import ConfigError, load_config
 from .data.views import ONE_VIEW, Views
 from .evaluation import Scores, evaluate
 from .network import to_channels_last
 from .recipes import RECIPES
 from .seeding import convolutions
+from .style.recipe import StyleRecipe
 
 
 def evaluate_run(
@@ -25,6 +26,8 @@ def evaluate_run(
     description, weights = folder / "run.json", folder / "best.safetensors"
     if not description.exists():
         raise CommandError(f"{folder} is no folder of a run: there is no run.json")
+    if _is_style(description):
+        raise CommandError(f"{folder} is a run of matroot train style: matroot compare style --runs {folder} scores it")
     # Every field comes from the file; the recipe it is given is only of the right kind.
     recipe = load_config(description, RECIPES["dbn"]["digits"])
     ranks = distributed.start(device)
@@ -37,3 +40,12 @@ def evaluate_run(
             return evaluate(network, opened.test, recipe, ranks, views.count)
     finally:
         distributed.stop(ranks)
+
+
+def _is_style(description: Path) -> bool:
+    """Whether a run is one of style exchange, whose recipe has other fields."""
+    try:
+        load_config(description, StyleRecipe())
+    except ConfigError:
+        return False
+    return True

@@ -4,19 +4,25 @@ import json
 import shlex
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from .._checkpoint import require_same_recipe
 from .._environment import environment
-from .._files import write_whole
+from .._files import remove_partial, write_whole
 from .._terminal import CommandError
 from . import checkpoint
 from .checkpoint import Checkpoint
 from .config import DataclassInstance, as_json, defaults
+from .lock import locked
 from .recipe import RUN_FORMAT, Recipe
+
+FILES = ("run.json", "metrics.jsonl", "last.pt", "best.safetensors", "last.safetensors")
+SAMPLES = "samples"
+"""Pictures that a run of style exchange makes on its way, in its folder."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,17 @@ class RunFolder(Generic[_Result]):
         self._metrics = path / "metrics.jsonl"
         self._recipe = as_json(recipe)
         self._defaults = defaults(recipe)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """No other process trains in this folder meanwhile; CommandError if one does.
+
+        What processes left that were killed while they wrote is removed.
+        """
+        with locked(self.path):
+            remove_partial(self.path, *FILES)
+            remove_partial(self.path / SAMPLES, "*.png")
+            yield
 
     def require_new(self) -> None:
         """CommandError if there is a run already."""
@@ -141,3 +158,7 @@ class Folder(RunFolder[Result]):
         super().__init__(path, recipe, Result)
         self.best = path / "best.safetensors"
         self.tensorboard = path / "tensorboard"
+
+    def can_restore_best(self, result: Result) -> bool:
+        """Whether the best weights of a finished run are missing, and the checkpoint has them: they are the last."""
+        return not self.best.exists() and self._last.exists() and result.best_epoch == result.epochs

@@ -1,5 +1,6 @@
 """The network of a recipe, and what changes in it from epoch to epoch."""
 
+import copy
 from typing import Any
 
 import torch
@@ -31,6 +32,8 @@ def build(recipe: Recipe, data: Data) -> nn.Module:
         models.load_weights(network, recipe.initial_weights)
     for norm in frozen_norms(network, recipe):
         norm.requires_grad_(False)
+    if recipe.batch_size == 1:
+        _require_statistics(network, recipe, data)
     return network
 
 
@@ -72,6 +75,25 @@ def set_preset(network: nn.Module, preset: str) -> None:
         models.set_preset(network, preset)
     except (TypeError, ValueError) as error:
         raise CommandError(f"first_preset: {error}") from error
+
+
+def _require_statistics(network: nn.Module, recipe: Recipe, data: Data) -> None:
+    """CommandError if a batch of one leaves a normalisation a single value of each channel, which has no variance."""
+    shape = (data.channels, recipe.image_size, recipe.image_size)
+    batch = torch.zeros(1, recipe.frames, *shape) if data.clips else torch.zeros(1, *shape)
+    probe = copy.deepcopy(network).eval()
+    frozen = frozen_norms(probe, recipe)
+    values: list[int] = []
+    for norm in probe.modules():
+        if isinstance(norm, _BatchNorm) and norm not in frozen:
+            norm.register_forward_pre_hook(lambda _, given: values.append(given[0].numel() // given[0].shape[1]))
+    with torch.no_grad():
+        probe(batch)
+    if 1 in values:
+        raise CommandError(
+            f"batch_size 1 with an image_size of {recipe.image_size} leaves a normalisation of {recipe.model} a single "
+            "value of each channel, which has no variance; a batch_size of 2 has one, and so have larger images"
+        )
 
 
 def _own_options(recipe: Recipe) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """Training runs: one call, one folder."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from .. import models
 from . import data as datasets
 from . import distributed
+from .config import counted
 from .distributed import Ranks
 from .folder import Folder, Result
 from .interruption import Interruption
@@ -34,7 +36,8 @@ def train(
     data: where data sets are looked for, see ``matroot.train.data``.
     device: ``"cuda"`` or ``"cpu"``; None is CUDA where there is one. Under torchrun all processes train together.
     resume: go on after the last epoch that ``out`` has, to the result of a run that never stopped: the same bits on
-        a CPU, and on a GPU with deterministic kernels. A finished run returns its result.
+        a CPU, and on a GPU with deterministic kernels. A finished run returns its result; where its
+        best weights are missing, and are the last ones, they are written again.
     workers: processes that read data; the result does not depend on them.
     stop_after: stop after this many epochs of this call, and return None; a later call resumes.
     graph: replay steps from a CUDA graph; None where that is possible.
@@ -42,26 +45,34 @@ def train(
 
     The folder gets a line of ``metrics.jsonl``, ``last.pt`` and, where it improves, ``best.safetensors`` after every
     epoch; Ctrl-C, SIGTERM or a crash lose the epoch under way at most. CommandError for a folder that has a run already
-    and ``resume`` is not given, for a checkpoint of another recipe or a damaged one, and for what data and network say.
-    NonFiniteError where the loss or a gradient is not finite.
+    and ``resume`` is not given, or in which another process trains, for a checkpoint of another recipe or a damaged
+    one, and for what data and network say. NonFiniteError where the loss or a gradient is not finite.
     """
     folder = Folder(Path(out), recipe)
     ranks = distributed.start(device)
     try:
-        with Interruption() as interruption, convolutions(recipe.deterministic):
+        alone = folder.locked() if ranks.is_main else nullcontext()
+        with Interruption() as interruption, convolutions(recipe.deterministic), alone:
             if ranks.is_main and not resume:
                 folder.require_new()
-            finished = distributed.from_main(folder.result() if ranks.is_main and resume else None, ranks)
-            if finished is not None:
+            result = folder.result() if ranks.is_main and resume else None
+            restores = result is not None and folder.can_restore_best(result)
+            finished, restores = distributed.from_main((result, restores), ranks)
+            if finished is not None and not restores:
                 return finished
             opened = datasets.open_data(recipe, data, ranks.device, ranks.rank, ranks.world, workers)
             with Reporter(recipe.epochs, len(opened.train), quiet or not ranks.is_main) as reporter:
                 trainer = Trainer(recipe, opened, ranks, graph, fsdp, reporter.say)
                 parameters = sum(parameter.numel() for parameter in trainer.network.parameters())
-                reporter.say(f"{parameters:,} parameters on {ranks.device}, {trainer.steps} steps an epoch")
+                steps = counted(trainer.steps, "step")
+                reporter.say(f"{parameters:,} parameters on {ranks.device}, {steps} an epoch")
                 if opened.stand_in is not None:
                     reporter.say(opened.stand_in)
-                return _Run(folder, ranks, trainer, reporter, interruption).epochs(resume, stop_after)
+                run = _Run(folder, ranks, trainer, reporter, interruption)
+                if finished is None:
+                    return run.epochs(resume, stop_after)
+                run.resume()
+                return finished
     finally:
         distributed.stop(ranks)
 
@@ -79,7 +90,7 @@ class _Run:
     def epochs(self, resume: bool, stop_after: int | None) -> Result | None:
         """Train from where the folder stands; None where ``stop_after`` ends it first."""
         if resume:
-            self._resume()
+            self.resume()
         if self._ranks.is_main:
             self._folder.describe(None)
             self._folder.write_metrics(self._history)
@@ -100,7 +111,8 @@ class _Run:
                 board.close()
         return self._finish() if len(self._history) == self._trainer.recipe.epochs else None
 
-    def _resume(self) -> None:
+    def resume(self) -> None:
+        """Take over what the folder has; best weights that it lacks are written again where the last are the best."""
         found = distributed.from_main(self._folder.load() if self._ranks.is_main else None, self._ranks)
         if found is None:
             self._reporter.say(f"{self._folder.path} has no checkpoint yet: the run starts with epoch 1")

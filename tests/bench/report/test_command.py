@@ -45,7 +45,7 @@ def test_unreadable_files_are_named_and_the_others_reported(tmp_path, file, out,
     broken, missing, folder = tmp_path / "broken.json", tmp_path / "missing.json", tmp_path / "folder.json"
     broken.write_text("{")
     folder.mkdir()
-    assert report(broken, file, missing, folder, out=out) == 1
+    assert report(broken, file, missing, folder, out=out) == 2
     errors = capsys.readouterr().err.splitlines()
     assert len(errors) == 3
     assert f"{broken}: not JSON" in errors[0]
@@ -55,21 +55,21 @@ def test_unreadable_files_are_named_and_the_others_reported(tmp_path, file, out,
 
 
 def test_no_readable_file_makes_no_page(tmp_path, out, capsys):
-    assert report(tmp_path / "missing.json", out=out) == 1
+    assert report(tmp_path / "missing.json", out=out) == 2
     assert not out.exists()
     assert "no file to report" in capsys.readouterr().err
 
 
 def test_unwritable_output_is_named(tmp_path, file, capsys):
     for out in (tmp_path, tmp_path / "missing" / "page.html"):
-        assert report(file, out=out) == 1
+        assert report(file, out=out) == 2
         assert str(out) in capsys.readouterr().err
 
 
 def test_a_full_disk_leaves_the_earlier_page(tmp_path, file, out, fill_disk, capsys):
     out.write_text("earlier")
     fill_disk()
-    assert report(file, out=out) == 1
+    assert report(file, out=out) == 2
     assert f"{out}: No space left on device" in capsys.readouterr().err
     assert out.read_text() == "earlier"
     assert {path.name for path in tmp_path.iterdir()} == {file.name, out.name}
@@ -85,7 +85,7 @@ def test_figures_are_written_as_files_for_a_paper(tmp_path, file, out, capsys):
 
 
 def test_figures_that_cannot_be_written_are_named(file, out, capsys):
-    assert write([file], out, file) == 1
+    assert write([file], out, file) == 2
     assert f"{file}: File exists" in capsys.readouterr().err
 
 
@@ -99,7 +99,7 @@ def test_a_result_file_is_not_overwritten(file, capsys):
 def test_only_regular_files_are_replaced(file, out, capsys):
     """A device or a pipe, such as /dev/null, stays what it is."""
     os.mkfifo(out)
-    assert report(file, out=out) == 1
+    assert report(file, out=out) == 2
     assert out.is_fifo()
     assert f"{out}: not a regular file" in capsys.readouterr().err
 

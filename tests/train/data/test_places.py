@@ -34,11 +34,20 @@ def test_the_order_of_places(tmp_path, monkeypatch):
         (tmp_path / "torch/data", None),
         (Path("data"), None),
         (named, None),
-        (named, given),
         (given, given),
     ):
         cifar10_zips(folder)
         assert source(root) == str(folder)
+
+
+def test_a_folder_that_is_given_is_the_only_place(tmp_path, monkeypatch):
+    """Data from elsewhere might be other data."""
+    given, named = tmp_path / "given", tmp_path / "named"
+    given.mkdir()
+    cifar10_zips(named)
+    monkeypatch.setenv("MATROOT_DATA", str(named))
+    with pytest.raises(DataError, match=rf"Looked in\n  {given} \(--data\): nothing of it\nUnpack"):
+        source(given)
 
 
 def test_the_path_may_be_a_file_of_the_data_set(tmp_path):
@@ -58,10 +67,9 @@ def test_a_file_of_another_data_set_is_none(tmp_path):
 def test_not_found_says_what_was_expected_where(tmp_path, monkeypatch):
     monkeypatch.setenv("MATROOT_DATA", str(tmp_path / "named"))
     with pytest.raises(DataError) as failure:
-        source(tmp_path)
+        source()
     message = str(failure.value)
     for place in (
-        f"{tmp_path} (--data)",
         f"{tmp_path / 'named'} (MATROOT_DATA)",
         "data (",
         str(tmp_path / "torch/data"),

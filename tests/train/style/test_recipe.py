@@ -38,6 +38,7 @@ def test_variants_can_be_run(variant):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
+        ({"dataset": "ukiyoe"}, "unknown dataset 'ukiyoe'; did you mean 'ukiyoe2photo'"),
         ({"iterations": 0}, "iterations must be at least 1, got 0"),
         ({"seed": -1}, "seed must be at least 0, got -1"),
         ({"lr": 0.0}, "lr must be above 0, got 0.0"),

@@ -21,7 +21,7 @@ from ..outcome import assert_same
 from .small import cyclegan, small_recipe
 
 AT_ONCE = 1e-9
-"""A time limit after which a call stops with its first line."""
+"""A time limit after which a call stops with its first step."""
 
 
 @pytest.fixture(scope="module")
@@ -75,12 +75,30 @@ def test_what_a_run_leaves(go, tmp_path, capsys):
 def test_stopped_and_resumed(fields, go, tmp_path):
     recipe = small_recipe(**fields)
     assert go("whole", recipe) is not None
-    for _ in range(2):
+    for step in range(1, recipe.iterations):
         assert go("parts", recipe, resume=True, time_limit=AT_ONCE) is None
         assert json.loads((tmp_path / "parts/run.json").read_text())["result"] is None
+        rows = [json.loads(line) for line in (tmp_path / "parts/metrics.jsonl").read_text().splitlines()]
+        assert [row["step"] for row in rows] == [*range(2, step, 2), step]
     assert go("parts", recipe, resume=True, time_limit=AT_ONCE) is not None
     assert_same(outcome(tmp_path / "parts"), outcome(tmp_path / "whole"))
     assert go("parts", recipe, resume=True).iterations == 6
+
+
+def test_time_for_a_few_steps(go, tmp_path, monkeypatch):
+    """No step is begun that would end later, if it took as long as the longest before it."""
+    now = 0.0
+    ordinary = Step.__call__
+
+    def slow(self, *batch):
+        nonlocal now
+        now += 10
+        return ordinary(self, *batch)
+
+    monkeypatch.setattr("matroot.train.style.run.time.monotonic", lambda: now)
+    monkeypatch.setattr(Step, "__call__", slow)
+    assert go("run", small_recipe(), time_limit=35) is None
+    assert json.loads((tmp_path / "run/metrics.jsonl").read_text().splitlines()[-1])["step"] == 3
 
 
 def test_interrupted(go, tmp_path, monkeypatch, data):

@@ -18,11 +18,11 @@ from .results import read as read
 def write(paths: Sequence[Path], out: Path, figures: Path | None = None) -> int:
     """Write the page of all files that can be read, and print its path; the figures too if a folder is given.
 
-    Returns the exit status: 0; 1 if a result file cannot be read, or the page or a figure cannot be written;
-    2 if the page would replace a result file.
+    Returns the exit status: 0; 2 if a result file cannot be read, if the page or a figure cannot be written, or if the
+    page would replace a result file.
     """
     if any(_same_file(path, out) for path in paths):
-        return _fail(f"{out}: the page would replace a result file", status=2)
+        return _fail(f"{out}: the page would replace a result file")
     results, status = [], 0
     for path in dict.fromkeys(paths):
         try:
@@ -61,6 +61,6 @@ def _same_file(path: Path, out: Path) -> bool:
         return False
 
 
-def _fail(message: str, status: int = 1) -> int:
+def _fail(message: str) -> int:
     print(f"matroot report: {message}", file=sys.stderr)
-    return status
+    return 2

@@ -2,6 +2,7 @@
 
 from math import sqrt
 
+from ..config import counted
 from .plan import BASELINE, DEFAULT
 from .results import Comparison
 from .summary import Row, Spread, Summary, milliseconds
@@ -82,4 +83,4 @@ def _unfinished(comparison: Comparison) -> str:
     failed = sum(run.failure is not None for run in comparison.runs)
     unfinished = sum(run.result is None for run in comparison.runs) - failed
     parts = [f"{failed} failed"] * bool(failed) + [f"{unfinished} not finished"] * bool(unfinished)
-    return f"Of {len(comparison.runs)} runs {' and '.join(parts)}." if parts else ""
+    return f"Of {counted(len(comparison.runs), 'run')} {' and '.join(parts)}." if parts else ""

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..._page import frame, html_page
 from ..._page.drawing import COLOURS
+from ..config import counted
 from .findings import findings
 from .plots import bars, curves, dashes, lines, style
 from .results import Comparison
@@ -36,7 +37,7 @@ def page(comparisons: Sequence[Comparison]) -> str:
 
 def _title(one: Comparison) -> str:
     recipe = one.recipe
-    return f"{one.name} ({one.variant}): {recipe['model']} on {recipe['dataset']}, {recipe['epochs']} epochs"
+    return f"{one.name} ({one.variant}): {recipe['model']} on {recipe['dataset']}, {counted(recipe['epochs'], 'epoch')}"
 
 
 def _section(one: Comparison, title: str, ident: str) -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 from ..._environment import environment
 from ..._files import write_whole
 from ..._terminal import CommandError
-from ..config import as_json
+from ..config import as_json, counted
 from ..recipe import Recipe
 from .board import Board
 from .execution import WORKER, run_here, run_in_processes
@@ -55,7 +55,8 @@ def compare(request: Request, console: Console) -> int:
     session = _Session(request, runs)
     session.save()
     if request.timing and session.times_missing():
-        console.print(f"timing a step of {len(session.timed_together())} presets ...", highlight=False)
+        presets = counted(len(session.timed_together()), "preset")
+        console.print(f"timing a step of {presets} ...", highlight=False)
         session.time()
     missing = [run for run in runs if session.is_missing(run)]
     console.print(f"{len(runs) - len(missing)} of {len(runs)} runs are there: {request.out}", highlight=False)
@@ -81,7 +82,8 @@ def compare(request: Request, console: Console) -> int:
         _print_page(session, console)
     unfinished = sum(map(session.is_missing, runs))
     if unfinished:
-        console.print(f"{unfinished} runs are not finished; the same command goes on.", highlight=False)
+        verb = "is" if unfinished == 1 else "are"
+        console.print(f"{counted(unfinished, 'run')} {verb} not finished; the same command goes on.", highlight=False)
     return 1 if unfinished else 0
 
 

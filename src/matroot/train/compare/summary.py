@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
 
+from ..config import counted
 from ..paper import Measure, Published, nearest_column
 from ..recipes import RECIPES
 from .plan import BASELINE, DEFAULT, shared_fields
@@ -92,7 +93,7 @@ def title(comparison: Comparison) -> str:
     recipe = comparison.recipe
     return (
         f"{comparison.name}, variant {comparison.variant}: {recipe['model']} on {recipe['dataset']}, "
-        f"{recipe['epochs']} epochs"
+        f"{counted(recipe['epochs'], 'epoch')}"
     )
 
 
@@ -153,7 +154,8 @@ def notes(comparison: Comparison, summary: Summary) -> list[str]:
     if not summary.is_papers:
         found.append(f"Ours are of {recipe['model']} on {recipe['dataset']}: another experiment, not to be compared.")
     changed = "".join(f", {name} {value}" for name, value in changed_fields(comparison).items())
-    found.append(f"These runs follow the variant {comparison.variant} with {recipe['epochs']} epochs{changed}.")
+    epochs = counted(recipe["epochs"], "epoch")
+    found.append(f"These runs follow the variant {comparison.variant} with {epochs}{changed}.")
     unfinished = [f"{run.preset} with seed {run.seed}" for run in comparison.runs if run.result is run.failure is None]
     if unfinished:
         found.append(f"Not finished: {', '.join(unfinished)}.")

@@ -9,15 +9,16 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from ..._terminal import exit_status
+from ..._terminal import exit_status, importing
 from ..recipe import Recipe
 from .plan import Run, RunOptions
 
 
 def train_run(run: Run, options: RunOptions) -> None:
     """Start a run, or go on with it; raises what ``train`` raises."""
-    # With torch, the networks and the data: the process that waits for others does without.
-    from ..run import train
+    with importing():
+        # With torch, the networks and the data: the process that waits for others does without.
+        from ..run import train
 
     train(
         run.recipe,

@@ -42,9 +42,10 @@ def open_data(
 ) -> Data:
     """The data set of a recipe, in the batches of process ``rank`` of ``world``.
 
-    It is looked for in ``root``, in MATROOT_DATA, in ``data`` and in torch's cache. Small sets are held on the device,
-    others are read by ``workers`` processes. With several views, batches of the test split have a dimension of them
-    after the first; sets in memory have one. DataError if the set is unknown, not found, incomplete or corrupt.
+    It is looked for in ``root`` alone, or, where that is None, in MATROOT_DATA, ``data`` and torch's cache. Small sets
+    are held on the device, others are read by ``workers`` processes. With several views, batches of the test split have
+    a dimension of them after the first; sets in memory have one. DataError if the set is unknown, not found, incomplete
+    or corrupt.
     """
     dataset, source = _read(recipe, root)
     opening = _Opening(recipe, dataset, device, rank, world, workers, views)

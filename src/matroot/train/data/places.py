@@ -39,12 +39,15 @@ class Place:
 
 
 def places(data: Path | None) -> list[Place]:
-    """``--data``, ``MATROOT_DATA``, then ``data`` here and in torch's cache; DataError if ``data`` does not exist."""
-    found = []
+    """``data`` alone where it is given, else ``MATROOT_DATA``, then ``data`` here and in torch's cache.
+
+    DataError if ``data`` does not exist.
+    """
     if data is not None:
         if not data.exists():
             raise DataError(f"--data {data}: no such folder")
-        found.append(Place(data, "--data"))
+        return [Place(data, "--data")]
+    found = []
     if named := os.environ.get("MATROOT_DATA"):
         found.append(Place(Path(named), "MATROOT_DATA"))
     found.append(Place(Path("data"), "working folder"))

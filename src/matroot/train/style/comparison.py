@@ -17,6 +17,7 @@ from ...models.lpips import load_lpips
 from .. import distributed
 from ..compare.results import StepTime
 from ..compare.summary import MISSING, milliseconds
+from ..config import counted
 from ..seeding import convolutions
 from .scoring import Score, score_run
 from .transform_timing import COUNT, Shape, TransformTimes, time_transforms
@@ -88,7 +89,8 @@ def compare_style(request: StyleRequest, console: Console) -> int:
             scores = [score_run(folder, metric, request.data, device) for folder in request.runs]
         timing = None
         if request.presets:
-            console.print(f"timing {COUNT} transforms of {len(request.presets)} presets ...", highlight=False)
+            presets = counted(len(request.presets), "preset")
+            console.print(f"timing {COUNT} transforms of {presets} ...", highlight=False)
             timing = time_transforms(request.presets, device, request.shape)
     comparison = StyleComparison(request.command, environment(), timing, tuple(scores))
     show(comparison, console)
@@ -150,9 +152,10 @@ def notes(comparison: StyleComparison) -> list[str]:
 
 
 def _note(score: Score) -> str:
+    photos = counted(score.photos, "test photo")
     return (
-        f"{score.run}: {score.lpips:.4f} \u00b1 {score.std:.4f} over {score.photos} test photos of {score.dataset}, "
-        f"{score.image_size} pixels, after {score.steps} steps."
+        f"{score.run}: {score.lpips:.4f} \u00b1 {score.std:.4f} over {photos} of {score.dataset}, "
+        f"{score.image_size} pixels, after {counted(score.steps, 'step')}."
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from ..._terminal import CommandError
+from ..config import unknown
 
 NAME = "style"
 TITLE = "Style exchange between photos and paintings"
@@ -111,7 +112,8 @@ class StyleRecipeError(CommandError):
 
 
 def check(recipe: StyleRecipe) -> None:
-    """StyleRecipeError that names the field, unless numbers are in range and fields fit together."""
+    """StyleRecipeError that names the field, unless names are known, numbers are in range and fields fit together."""
+    _check_dataset(recipe)
     for field in fields(recipe):
         value = getattr(recipe, field.name)
         least, wording = _LEAST.get(field.name, (-math.inf, ""))
@@ -128,6 +130,14 @@ def check(recipe: StyleRecipe) -> None:
     if not recipe.discriminator_channels:
         raise StyleRecipeError("discriminator_channels must name one convolution at least")
     _check_size(recipe)
+
+
+def _check_dataset(recipe: StyleRecipe) -> None:
+    # With torch, as the size.
+    from .pictures import LAYOUTS
+
+    if recipe.dataset not in LAYOUTS:
+        raise StyleRecipeError(unknown("dataset", recipe.dataset, LAYOUTS))
 
 
 def _check_size(recipe: StyleRecipe) -> None:

@@ -14,7 +14,8 @@ from ... import models
 from ..._files import write_whole
 from ..._terminal import CommandError
 from .. import distributed
-from ..folder import RunFolder
+from ..config import counted
+from ..folder import SAMPLES, RunFolder
 from ..interruption import Interruption
 from ..network import to_channels_last
 from ..nonfinite import NonFiniteError
@@ -103,15 +104,15 @@ def train(
     device: ``"cuda"`` or ``"cpu"``; None is CUDA where there is one.
     resume: go on from the last checkpoint that ``out`` has, to the result of a run that never stopped: the same bits
         on a CPU. A finished run returns its result.
-    time_limit: seconds of this call; no line of ``metrics.jsonl`` is begun that would end later. The run is saved,
-        None is returned, and a later call resumes.
+    time_limit: seconds of this call; no step is begun that would end later, on a GPU, which runs behind, no line of
+        ``metrics.jsonl``. The run is saved, None is returned, and a later call resumes.
     cadence: None: as :class:`Cadence` has it.
     graph: replay steps from a CUDA graph where that is possible.
 
     The folder gets lines of ``metrics.jsonl`` and, at every sample, ``last.pt``, ``last.safetensors`` and a sheet in
     ``samples/``; Ctrl-C or a crash lose what came after. CommandError for a folder that has a run already and
-    ``resume`` is not given, a checkpoint of another recipe or a damaged one, and for what recipe and data say.
-    NonFiniteError where a loss is not finite.
+    ``resume`` is not given, or in which another process trains, a checkpoint of another recipe or a damaged one, and
+    for what recipe and data say. NonFiniteError where a loss is not finite.
     """
     deadline = None if time_limit is None else time.monotonic() + time_limit
     check(recipe)
@@ -120,7 +121,7 @@ def train(
     try:
         if ranks.world > 1:
             raise CommandError("style exchange trains in one process; start it without torchrun")
-        with Interruption() as interruption, convolutions():
+        with Interruption() as interruption, convolutions(), folder.locked():
             if not resume:
                 folder.require_new()
             elif (finished := folder.result()) is not None:
@@ -161,7 +162,7 @@ class _Run:
         parameters = sum(parameter.numel() for parameter in networks[0].parameters())
         photos, paintings = (len(domain.train) for domain in (pictures.photos, pictures.paintings))
         reporter.say(f"{parameters:,} parameters of the generators on {device}")
-        reporter.say(f"{photos} photos and {paintings} paintings of {pictures.source}")
+        reporter.say(f"{counted(photos, 'photo')} and {counted(paintings, 'painting')} of {pictures.source}")
 
     def steps(self, resume: bool, deadline: float | None, cadence: Cadence) -> StyleResult | None:
         """Train from where the folder stands; None where the deadline ends it first."""
@@ -169,20 +170,15 @@ class _Run:
             self._resume()
         self._folder.describe(None)
         self._folder.write_metrics(self._history)
-        longest_line = longest_save = 0.0
+        clock, is_over = _Clock(deadline), False
         try:
-            while self._done < self._recipe.iterations:
-                start = time.monotonic()
+            while self._done < self._recipe.iterations and not is_over:
                 # Lines end at multiples of their length, whatever a call before this one had.
                 end = (self._done // cadence.report + 1) * cadence.report
-                self._line(min(end, self._recipe.iterations))
-                line_end = time.monotonic()
-                longest_line = max(longest_line, line_end - start)
+                is_over = self._line(min(end, self._recipe.iterations), clock)
                 if self._done - self._saved >= cadence.sample or self._done == self._recipe.iterations:
                     self._save()
-                    longest_save = max(longest_save, time.monotonic() - line_end)
-                if deadline is not None and time.monotonic() + longest_line + longest_save > deadline:
-                    break
+                    is_over = clock.is_over_after("save")
         except KeyboardInterrupt:
             self._reporter.say(f"stopped; --resume goes on after step {self._saved} with {self._folder.path}")
             raise
@@ -220,31 +216,49 @@ class _Run:
         self._reporter.resume(self._done)
         self._reporter.say(f"resumed after step {self._done} of {self._recipe.iterations}")
 
-    def _line(self, end: int) -> None:
-        """Train to step ``end``, and write the means of what it takes."""
-        recipe, begin, start = self._recipe, self._done, time.perf_counter()
-        total, lr = torch.zeros(len(LOSSES), device=self._pictures.photos.train.device), recipe.lr
-        for k in range(begin, end):
+    def _line(self, end: int, clock: "_Clock") -> bool:
+        """Train to step ``end``, and write the means of what it takes; whether the time is over, on a CPU before that.
+
+        A line that was begun by a call before this one, and has sums for that, is gone on with.
+        """
+        recipe, first, start = self._recipe, self._done, time.perf_counter()
+        begun = self._history[-1] if self._history and "sums" in self._history[-1] else None
+        before = self._history if begun is None else self._history[:-1]
+        begin, done, is_over = before[-1]["step"] if before else 0, first, False
+        device = self._pictures.photos.train.device
+        total, lr = torch.zeros(len(LOSSES), device=device), recipe.lr
+        if begun is not None:
+            total += torch.tensor(begun["sums"], device=device)
+            start -= begun["seconds"]
+        for k in range(first, end):
             lr = learning_rate(recipe, k)
             photos, paintings = (
                 batch(domain.train, recipe.seed, number, k, recipe.batch_size)
                 for domain, number in ((self._pictures.photos, PHOTOS), (self._pictures.paintings, PAINTINGS))
             )
             total += self._step(photos, paintings, lr)
-        means = dict(zip(LOSSES, (total / (end - begin)).tolist(), strict=True))
+            done = k + 1
+            if device.type == "cpu" and (is_over := clock.is_over_after("step")):
+                break
+        means = dict(zip(LOSSES, (total / (done - begin)).tolist(), strict=True))
+        if device.type != "cpu":
+            is_over = clock.is_over_after("line")
         for name, value in means.items():
             if not math.isfinite(value):
                 raise NonFiniteError(
-                    f"training stopped between steps {begin + 1} and {end}: the {name} loss is not finite. "
+                    f"training stopped between steps {first + 1} and {done}: the {name} loss is not finite. "
                     f"The checkpoint is that of step {self._saved}. A smaller lr or precision float32 may help"
                 )
         seconds = time.perf_counter() - start
-        row = {"step": end, "lr": lr, **means, "seconds": seconds, "step_ms": 1e3 * seconds / (end - begin)}
-        self._history = [*self._history, row]
+        row = {"step": done, "lr": lr, **means, "seconds": seconds, "step_ms": 1e3 * seconds / (done - begin)}
+        if done < end:
+            row["sums"] = total.tolist()
+        self._history = [*before, row]
         self._folder.write_metrics(self._history)
         text = "  ".join(f"{name} {value:.3f}" for name, value in means.items())
-        self._reporter.advance(f"step {end}/{recipe.iterations}", end - begin)
-        self._reporter.say(f"step {end}/{recipe.iterations}  {text}  {row['step_ms']:.0f} ms")
+        self._reporter.advance(f"step {done}/{recipe.iterations}", done - first)
+        self._reporter.say(f"step {done}/{recipe.iterations}  {text}  {row['step_ms']:.0f} ms")
+        return is_over
 
     def _save(self) -> None:
         """Checkpoint, weights and sheet."""
@@ -252,7 +266,7 @@ class _Run:
         sheet = sample_sheet(step.network, self._pictures)
         state = {**step.state(), "average": None, "scaler": None}
         with self._interruption.deferred():
-            path = self._folder.path / "samples" / f"step-{self._done:06d}.png"
+            path = self._folder.path / SAMPLES / f"step-{self._done:06d}.png"
             try:
                 path.parent.mkdir(exist_ok=True)
                 write_whole(path, sheet)
@@ -261,3 +275,22 @@ class _Run:
             models.save(step.network, self._folder.path / WEIGHTS)
             self._folder.save(self._history, state)
             self._saved = self._done
+
+
+class _Clock:
+    """Whether there is time for another step and a save after it, from the longest so far.
+
+    deadline: in seconds of ``time.monotonic``; None: there always is.
+    """
+
+    def __init__(self, deadline: float | None) -> None:
+        self._deadline = deadline
+        self._now = time.monotonic()
+        self._longest: dict[str, float] = {}
+
+    def is_over_after(self, work: str) -> bool:
+        """Take note of the time since the last call, which this kind of work took."""
+        now = time.monotonic()
+        self._longest[work] = max(now - self._now, self._longest.get(work, 0.0))
+        self._now = now
+        return self._deadline is not None and now + sum(self._longest.values()) > self._deadline

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors.torch import save as to_bytes
 
 from .. import _safetensors
 from .._files import write_whole
 from .._safetensors import WeightsError as WeightsError
+from .._safetensors import to_bytes
 from .network import StyleNetwork
 
 FORMAT = "matroot-style 3"

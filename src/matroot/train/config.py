@@ -5,10 +5,10 @@ import tomllib
 import types
 from collections.abc import Collection
 from dataclasses import MISSING, asdict, dataclass, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
+from .._names import nearest
 from .._terminal import CommandError
 from .recipe import RUN_FORMAT
 
@@ -83,8 +83,8 @@ def defaults(recipe: DataclassInstance | type[DataclassInstance]) -> dict[str, A
 
 def unknown(kind: str, name: str, valid: Collection[str]) -> str:
     """The message for a name that is none of the valid ones: the nearest if there is one, else all of them."""
-    nearest = get_close_matches(name, valid, n=1)
-    advice = f"did you mean {nearest[0]!r}?" if nearest else f"valid names are {', '.join(valid)}"
+    meant = nearest(name, valid)
+    advice = f"valid names are {', '.join(valid)}" if meant is None else f"did you mean {meant!r}?"
     return f"unknown {kind} {name!r}; {advice}"
 
 

@@ -1,11 +1,11 @@
 """From a recipe to its data."""
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 import torch
 
+from ..._names import nearest
 from ..recipe import Recipe
 from .augment import Normalise
 from .batches import Batches, Data
@@ -65,8 +65,8 @@ def _read(recipe: Recipe, root: Path | None) -> tuple[DataSet, str]:
     if name == DIGITS:
         return read_digits(recipe.image_size), "scikit-learn"
     if name not in ENTRIES:
-        near = get_close_matches(name, list_datasets(), n=1)
-        hint = f", did you mean {near[0]}?" if near else "."
+        meant = nearest(name, list_datasets())
+        hint = "." if meant is None else f", did you mean {meant}?"
         raise DataError(f"unknown data set {name}{hint} There are {', '.join(list_datasets())}.")
     entry = ENTRIES[name]
     layout, folder = find(name, entry.layouts, places(root), f"{entry.origin}\nThe data set digits needs no files.")

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from matroot.style import stylize
-from matroot.style.scales import SMALLEST, transfer_by_scales
+from matroot.style.scales import SMALLEST, scales_for, transfer_by_scales
 
-from .examples import picture
+from .examples import picture, small_network
 
 
 def nothing(fraction):
@@ -43,6 +43,24 @@ def test_scales_without_room_are_left_out(size):
     transfer_by_scales(content, 5, lambda x, pictures, progress: sizes.append(tuple(x.shape[-2:])) or x, nothing)
     assert sizes[-1] == size
     assert len(sizes) == (2 if min(size) >= 2 * SMALLEST else 1)
+
+
+@pytest.mark.parametrize(
+    ("longest", "expected"),
+    [(1, 1), (32, 1), (511, 1), (512, 1), (1023, 1), (1024, 2), (2047, 2), (2048, 3), (4096, 3), (10**6, 3)],
+)
+def test_large_pictures_have_more_scales(longest, expected):
+    assert scales_for(longest, 1) == scales_for(1, longest) == scales_for(longest, longest) == expected
+
+
+def test_how_many_is_chosen_by_the_size_of_the_result():
+    network, style = small_network(), picture(40, 40, seed=2)[0]
+    large = picture(70, 1100, seed=1)[0]
+    for options, expected in (({}, 2), ({"max_size": 1000}, 1), ({"scales": 1}, 1)):
+        found = stylize(large, style, network=network, **options)
+        assert torch.equal(found, stylize(large, style, network=network, **(options | {"scales": expected})))
+    two, one = (stylize(large, style, network=network, scales=scales) for scales in (2, 1))
+    assert (two - one).abs().max() > 0.01
 
 
 def test_scales_without_end_are_those_that_fit():

@@ -86,6 +86,13 @@ def test_tiles_bound_what_is_computed_at_once(network, style, monkeypatch):
     assert max(max(size) for size in sizes[1:]) <= 24 + 2 * tiled_transfer.PAINTER_CONTEXT
 
 
+@pytest.mark.parametrize(("side", "at_once"), [(45, False), (46, True)])
+def test_as_many_pixels_as_two_tiles_are_computed_at_once(network, style, side, at_once):
+    large, statistics, told = picture(60, 70, seed=5), network.statistics(style), []  # 2 x 46^2 > 60 x 70 > 2 x 45^2
+    stylize_by_tiles(network, large, statistics, tile=side, progress=told.append)
+    assert (len(told) == 1) == at_once
+
+
 @pytest.mark.parametrize(("tile", "strength"), [(32, 1.0), (32, 0.0), (256, 1.0)])
 def test_progress_ends_at_one(network, style, tile, strength):
     told = []

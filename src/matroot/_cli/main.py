@@ -201,7 +201,7 @@ def _describe_stylize(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--style-size", type=int, default=512, metavar="N", help="longest side styles are reduced to; default 512"
     )
-    parser.add_argument("--tile", type=int, default=512, metavar="N", help="side of a tile; less needs less memory")
+    parser.add_argument("--tile", type=int, default=384, metavar="N", help="side of a tile; less needs less memory")
     parser.add_argument(
         "--max-pixels", type=int, default=100_000_000, metavar="N", help="refuse larger images; default 100 million"
     )
@@ -219,7 +219,10 @@ def _describe_stylize(parser: argparse.ArgumentParser) -> None:
         help="what varies less is smoothed, and hardly counts; default 4 of 255",
     )
     parser.add_argument(
-        "--scales", type=int, default=1, metavar="N", help="2 or 3: strokes two or four times as broad; default 1"
+        "--scales",
+        type=int,
+        metavar="N",
+        help="2 or 3: strokes two or four times as broad; default 1, from 1024 pixels on 2, from 2048 on 3",
     )
     parser.add_argument("--method", default="auto", metavar="NAME", help="how roots are taken; default auto")
     parser.add_argument("--device", metavar="NAME", help="such as cpu or cuda:1; the GPU if there is one")

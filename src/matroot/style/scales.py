@@ -14,8 +14,18 @@ from .tiled_transfer import Progress
 SMALLEST = 32
 """Pixels of the shorter side; scales with fewer are left out."""
 
+LARGE = 1024
+"""Pixels of the longer side from which on there are two scales unless told, and twice as many three."""
+MOST = 3
+"""Scales unless told: with more, things lose their shapes."""
+
 Transfer = Callable[[Tensor, Tensor, Progress], Tensor]
 """Of what a coarser scale made of pictures, the pictures themselves at that size, and the progress of this scale."""
+
+
+def scales_for(height: int, width: int) -> int:
+    """How many scales make strokes of about the same share of a large picture."""
+    return min(MOST, max(1, 2 * max(height, width) // LARGE).bit_length())
 
 
 def transfer_by_scales(content: Tensor, scales: int, transfer: Transfer, progress: Progress) -> Tensor:
@@ -27,13 +37,17 @@ def transfer_by_scales(content: Tensor, scales: int, transfer: Transfer, progres
             break
         sizes.append(size)
     areas = [height * width for height, width in sizes]
-    painted, change = content, None
-    for k, size in reversed([*enumerate(sizes)]):
-        pictures = resized(content, size, "bicubic")
-        # In place: of a large picture each copy counts.
-        x = pictures if change is None else resized(change, size, "bicubic").add_(pictures).clamp_(0, 1)
+
+    def at(k: int) -> Tensor:
+        return resized(content, sizes[k], "bicubic")
+
+    def painted(k: int) -> Tensor:
+        if k + 1 < len(sizes):
+            # In place, and none kept: of a large picture each copy counts.
+            x = resized(painted(k + 1).sub_(at(k + 1)), sizes[k], "bicubic").add_(at(k)).clamp_(0, 1)
+        else:
+            x = at(k)
         done, share = sum(areas[k + 1 :]) / sum(areas), areas[k] / sum(areas)
-        painted = transfer(x, pictures, lambda fraction, done=done, share=share: progress(done + share * fraction))
-        if k > 0:
-            change = painted.sub_(pictures)
-    return painted
+        return transfer(x, at(k), lambda fraction: progress(done + share * fraction))
+
+    return painted(0)

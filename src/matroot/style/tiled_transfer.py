@@ -66,10 +66,10 @@ def stylize_by_tiles(
 ) -> Tensor:
     """:meth:`StyleNetwork.stylize` of pictures, to rounding.
 
-    A picture that fits into a tile is computed at once. For others, each transform needs the moments of the whole
-    picture after the transforms before it: there is a pass over all tiles for each, and one to paint. Features at
-    stride 4 are kept between passes, 32 bytes a pixel in float32 with the default channels; the larger ones at
-    strides 2 and 1 are computed again.
+    A picture of no more pixels than two tiles have is computed at once. For others, each transform needs the moments
+    of the whole picture after the transforms before it: there is a pass over all tiles for each, and one to paint.
+    Features at stride 4 are kept between passes, 32 bytes a pixel in float32 with the default channels; the larger
+    ones at strides 2 and 1 are computed again.
 
     Args:
         network: its device and precision are those of the computation.
@@ -88,7 +88,7 @@ def stylize_by_tiles(
     transform = transform_of(transform)
     if strength == 0:
         return reproduce_by_tiles(network, content, tile=tile, progress=progress)
-    if max(content.shape[2:]) <= tile:
+    if content.shape[2] * content.shape[3] <= 2 * tile**2:
         device = next(network.parameters()).device
         counts = None if importance is None else importance.to(device)
         picture = network.stylize(

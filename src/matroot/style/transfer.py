@@ -12,13 +12,13 @@ from .color import recolored, split_alpha
 from .grain import GRAIN, importance, without_grain, without_rings
 from .network import StyleNetwork
 from .resizing import limited
-from .scales import transfer_by_scales
+from .scales import scales_for, transfer_by_scales
 from .statistics import StyleStatistics, blend
 from .tiled_transfer import Progress, statistics_by_tiles, stylize_by_tiles
 from .transforms import Transform
 from .weights import load
 
-TILE = 512
+TILE = 384
 """Side of a tile: smaller ones overlap more, larger ones need more memory and are no faster."""
 STYLE_SIZE = 512
 """Longest side that styles are reduced to: brushstrokes must fit into what the network sees at once, 50 pixels."""
@@ -38,7 +38,7 @@ def stylize(
     tile: int = TILE,
     transform: str | Transform = "transport",
     grain: float = GRAIN,
-    scales: int = 1,
+    scales: int | None = None,
     method: str | Method = "auto",
     network: StyleNetwork | None = None,
     progress: Progress = lambda fraction: None,
@@ -63,7 +63,8 @@ def stylize(
             away first, in full from strength 0.5 on. Areas without more, such as clear skies, hardly count in its
             means and covariances, and what changes there is smoothed. 0: none of this.
         scales: at how many the style is transferred, each of half the size, the coarsest first: each more makes the
-            broadest strokes twice as broad. Those of less than 32 pixels a side are left out.
+            broadest strokes twice as broad. Those of less than 32 pixels a side are left out. None: one, two from 1024
+            pixels of the longer side on, three from 2048 on.
         method: how the roots are taken, see :func:`matroot.sqrtm`.
         network: with weights of your own, see :func:`load`; its device and precision are those of the computation.
             None: with the packaged weights.
@@ -176,7 +177,7 @@ def apply_style(
     tile: int = TILE,
     transform: str | Transform = "transport",
     grain: float = GRAIN,
-    scales: int = 1,
+    scales: int | None = None,
     method: str | Method = "auto",
     network: StyleNetwork,
     progress: Progress = lambda fraction: None,
@@ -211,7 +212,7 @@ def apply_style(
         torch.Size([3, 20, 24])
     """
     require_blend(strength, "strength")
-    if scales < 1:
+    if scales is not None and scales < 1:
         raise ValueError(f"scales must be at least 1, got {scales}")
     colors, alpha = _one_picture(content, "content")
     # All of it from half strength on: less would show, as gains are large before the grain is gone.
@@ -224,6 +225,7 @@ def apply_style(
         painted = stylize_by_tiles(network, x, style, strength, importance=counts, **options)
         return without_rings(painted, picture, grain, share, tile=tile)
 
+    scales = scales_for(*colors.shape[2:]) if scales is None else scales
     painted = transfer_by_scales(colors, scales if strength else 1, transfer, progress)
     if alpha is not None:
         painted = torch.cat((painted, limited(alpha, max_size)), 1)

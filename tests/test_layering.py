@@ -10,7 +10,19 @@ PACKAGE = Path(__file__).parent.parent / "src/matroot"
 
 # The lowest first. A module imports from its own layer and from those below.
 LAYERS = (
-    ("_checkpoint", "_exif", "_extras", "_files", "_page", "_png", "_safetensors", "_symbolic", "_terminal", "_timer"),
+    (
+        "_checkpoint",
+        "_exif",
+        "_extras",
+        "_files",
+        "_lock",
+        "_page",
+        "_png",
+        "_safetensors",
+        "_symbolic",
+        "_terminal",
+        "_timer",
+    ),
     ("_names", "_tracing", "coefficients", "backends._base"),
     ("backends.torch_ops", "backends.constants", "_counting"),
     ("methods", "gradients", "_registry"),

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
@@ -21,7 +21,7 @@ def whole(path: Path) -> Iterator[BinaryIO]:
     The data is on the disk before the name is: a power failure leaves one content or the other. Processes that write
     the same file have a temporary one each; the last to end is the one that stays.
     """
-    partial = path.with_name(f"{path.name}.{token_hex(8)}.partial")
+    partial = path.with_name(f"{path.name}.{token_hex(4)}.partial")
     try:
         with open(partial, "xb") as file:
             yield file
@@ -34,7 +34,11 @@ def whole(path: Path) -> Iterator[BinaryIO]:
 
 
 def remove_partial(folder: Path, *names: str) -> None:
-    """Remove what killed processes left of files of these names, or patterns; only while nobody writes them."""
+    """Remove what killed processes left of files of these names, or patterns; only while nobody writes them.
+
+    What cannot be removed stays.
+    """
     for name in names:
         for partial in folder.glob(f"{name}.*partial"):
-            partial.unlink(missing_ok=True)
+            with suppress(OSError):
+                partial.unlink()

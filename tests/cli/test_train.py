@@ -89,9 +89,8 @@ def test_fields_are_flags(runs):
     assert run.out == Path("runs/dbn-cifar10-resnet18_dbn-mpa-lya-seed3")
 
 
-def test_options_of_the_run(runs, monkeypatch):
+def test_options_of_the_run(runs):
     flags = "--data d --out o --resume --device cuda:1 --workers 5 --stop-after 2 --quiet --no-graph --fsdp"
-    monkeypatch.setenv("RANK", "0")
     run = trained(runs, "sovit", *flags.split())
     assert (run.recipe, run.out) == (RECIPES["sovit"]["short"], Path("o"))
     assert run.options == {
@@ -178,8 +177,6 @@ def test_nothing_is_said_of_the_paper_where_it_has_no_figure(runs, capsys):
         (["dbn", "--graph", "--no-graph"], "exclude each other"),
         (["dbn", "--workers", "-1"], "workers must be at least 0, got -1"),
         (["dbn", "--stop-after", "0"], "stop-after must be at least 1, got 0"),
-        (["dbn", "--fsdp"], "--fsdp shards transformers, so_vit_*; the network is resnet18_dbn"),
-        (["sovit", "--fsdp"], "--fsdp shards over the processes of torchrun"),
         (
             ["dbn", "--warmup-epochs", "2"],
             "warmup_epochs 2 is for schedule steps and cosine; the schedule is one-cycle",

@@ -130,3 +130,23 @@ def test_onnx(tmp_path):
             torch.testing.assert_close(
                 torch.from_numpy(ours), expected, rtol=1e-3, atol=1e-3, msg=lambda text, name=name: f"{name}: {text}"
             )
+
+
+def test_sizes_that_depend_on_data():
+    """Positions that a mask chooses: their number is no constant of the graph."""
+
+    class Chosen(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.pool = matroot.nn.CovariancePool(4, dims=1, method="taylor")
+
+        def forward(self, x, mask):
+            positions = mask.nonzero().squeeze(-1)
+            torch._check(positions.shape[0] >= 2)
+            return self.pool(x[:, :, positions])
+
+    x, mask = torch.randn(2, 4, 12, dtype=torch.float64), torch.arange(12) % 3 > 0
+    module = Chosen().double().eval()
+    graph = torch.export.export(module, (x, mask), strict=False).module()
+    for each in (mask, ~mask):
+        torch.testing.assert_close(graph(x, each), module(x, each))

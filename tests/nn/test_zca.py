@@ -214,6 +214,8 @@ def test_a_stream_is_used_from_the_second_row_on():
             use(X)
     other = zca(1e-3)
     other.load_state_dict(layer.state_dict())  # a stream may be saved at any row
+    with pytest.raises(ValueError, match="the covariance of a single row is not known"):
+        other(X)
     for again in (layer, other):
         for row in X[1:].split(1):
             again.partial_fit(row)

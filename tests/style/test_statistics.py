@@ -196,3 +196,12 @@ def test_one_position_has_no_covariance():
     merged = MergedMoments()
     merged.add(features(0)[..., :1, :1])
     assert torch.equal(merged.moments().covariance, torch.zeros(2, 5, 5, dtype=torch.float64))
+
+
+def test_the_mean_of_what_counts_has_the_digits_of_the_plain_mean():
+    """Also where it is large against the deviations."""
+    x = features(0, size=(40, 50)).float() + 1e3
+    counts = torch.rand(1, 1, 40, 50, generator=torch.Generator().manual_seed(1)) + 0.1
+    found, expected = Moments.of(x, counts), Moments.of(x.double(), counts.double())
+    assert (found.mean - expected.mean).abs().max() < 2e-7 * 1e3
+    torch.testing.assert_close(found.covariance.double(), expected.covariance, rtol=1e-3, atol=1e-3)

@@ -184,6 +184,13 @@ def test_processes_together_are_one():
     on_ranks(_every_property, 2)
 
 
+def test_a_single_process_shards_nothing():
+    with pytest.raises(CommandError, match="--fsdp shards the encoder of the So-ViT networks; tiny has none"):
+        parallel(convolutional(), RECIPE, ALONE, fsdp=True)
+    with pytest.raises(CommandError, match="--fsdp shards over the processes of torchrun"):
+        parallel(Transformer(), RECIPE, ALONE, fsdp=True)
+
+
 def _fail_on_one(ranks, noticed):
     if ranks.is_main:
         with pytest.raises(RuntimeError, match=r"closed|reset"):

@@ -7,9 +7,10 @@ from subprocess import PIPE, Popen
 
 import pytest
 
+from matroot import _lock as lock
+from matroot._lock import locked
 from matroot._terminal import CommandError
-from matroot.train import lock, run
-from matroot.train.lock import locked
+from matroot.train import run
 from matroot.train.style.run import train as train_style
 
 from .style.small import small_recipe
@@ -19,7 +20,7 @@ pytest.importorskip("fcntl")
 HOLDER = """
 import os, sys
 from pathlib import Path
-from matroot.train.lock import locked
+from matroot._lock import locked
 
 with locked(Path(sys.argv[1])):
     worker = os.fork()  # as those that read data, which may live on for seconds
@@ -55,9 +56,29 @@ def test_the_second_is_refused_until_the_first_is_gone(tmp_path):
 
 
 def test_one_after_another(tmp_path):
+    folder = tmp_path / "new"
     for _ in range(2):
-        with locked(tmp_path / "new"):
-            pass
+        with locked(folder):
+            (folder / "run.json").touch()
+    assert (folder / "run.json").exists()
+
+
+def test_a_folder_that_was_made_for_nothing_is_removed(tmp_path):
+    there = tmp_path / "there"
+    there.mkdir()
+    for folder in (there, tmp_path / "new"):
+        with pytest.raises(ArithmeticError), locked(folder):
+            raise ArithmeticError
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_without_locks_nothing_is_removed(tmp_path, monkeypatch):
+    """Another process may be writing it."""
+    monkeypatch.setattr(lock, "fcntl", None)
+    partial = tmp_path / "last.pt.01234567.partial"
+    partial.touch()
+    with locked(tmp_path, "last.pt"):
+        assert partial.exists()
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):

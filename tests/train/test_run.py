@@ -19,6 +19,7 @@ from matroot.train.evaluation import Scores
 from matroot.train.folder import Folder, Result
 from matroot.train.interruption import Interruption
 from matroot.train.loop import Trainer
+from matroot.train.nonfinite import NonFiniteError
 from matroot.train.progress import Reporter
 
 from .tiny import CLASSES, TinyNetwork, tiny_data, tiny_recipe
@@ -303,3 +304,16 @@ def test_nothing_is_compiled_to_measure_statistics(tmp_path, monkeypatch):
         run.train(recipe, tmp_path / str(recalibrate), quiet=True)
         counts.append(len(compiled))
     assert counts[0] == counts[1] > 0
+
+
+def test_statistics_that_cannot_be_measured_anew_end_a_run_with_a_sentence(tmp_path, monkeypatch):
+    trained = Trainer.evaluate
+
+    def diverged(self, epoch):
+        with torch.no_grad():
+            self.network.stem.weight.fill_(3e38)  # finite, and nothing after it is
+        return trained(self, epoch)
+
+    monkeypatch.setattr(Trainer, "evaluate", diverged)
+    with pytest.raises(NonFiniteError, match=r"recalibrate after epoch 1: .* layer 'whiten'"):
+        run.train(tiny_recipe(recalibrate=2, epochs=1), tmp_path, quiet=True)

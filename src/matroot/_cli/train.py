@@ -81,7 +81,7 @@ def _train(call: Call[TrainOptions, Recipe]) -> None:
         from ..train.run import train
 
     options = call.options
-    _check_options(options, call.recipe)
+    _check_options(options)
     check(call.recipe)
     check_effects(call.recipe, call.changed)
     out = options.out or default_out(call.name, call.recipe)
@@ -113,17 +113,13 @@ def _train(call: Call[TrainOptions, Recipe]) -> None:
         print(f"weights: {weights}")
 
 
-def _check_options(options: TrainOptions, recipe: Recipe) -> None:
+def _check_options(options: TrainOptions) -> None:
     if options.graph and options.no_graph:
         raise CommandError("--graph and --no-graph exclude each other")
     if options.workers < 0:
         raise CommandError(f"--workers must be at least 0, got {options.workers}")
     if options.stop_after is not None and options.stop_after < 1:
         raise CommandError(f"--stop-after must be at least 1, got {options.stop_after}")
-    if options.fsdp and not recipe.model.startswith("so_vit"):
-        raise CommandError(f"--fsdp shards transformers, so_vit_*; the network is {recipe.model}")
-    if options.fsdp and "RANK" not in os.environ:
-        raise CommandError("--fsdp shards over the processes of torchrun, which started none")
 
 
 def default_out(name: str, recipe: Recipe) -> Path:

@@ -5,6 +5,7 @@ import math
 from torch import Tensor
 
 from .._inputs import require_tensor
+from .._tracing import compiling
 
 
 def require_real_floats(x: Tensor, name: str = "x") -> None:
@@ -25,7 +26,7 @@ def require_feature_maps(x: Tensor, name: str = "x", dims: int | None = None, ch
         raise ValueError(f"{name} must have {dims + 2} dimensions (B, C and {dims} more); got {x.ndim}, shape {shape}")
     if channels is not None and x.shape[1] != channels:
         raise ValueError(f"{name} must have {channels} channels; got {x.shape[1]}, shape {shape}")
-    if 0 in shape[2:]:
+    if not compiling() and 0 in shape[2:]:  # a graph may have sizes that depend on data
         raise ValueError(f"{name} must have at least one position; got none, shape {shape}")
 
 

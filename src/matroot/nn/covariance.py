@@ -26,7 +26,7 @@ def covariance(x: Tensor, *, correction: int = 0, eps: float = 0.0) -> Tensor:
 
     Raises:
         TypeError: for integers and complex numbers.
-        ValueError: for fewer than three dimensions.
+        ValueError: for fewer than three dimensions or no positions.
 
     Example:
         >>> matroot.nn.covariance(torch.randn(2, 16, 7, 7)).shape

@@ -10,6 +10,10 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from .decorrelated import DecorrelatedBatchNorm
 
 
+class StatisticsError(ValueError):
+    """The statistics of a layer are NaN, Inf, or those of no batch."""
+
+
 @torch.no_grad()
 def update_statistics(
     model: nn.Module,
@@ -83,9 +87,9 @@ def update_statistics(
 def _require_measured(name: str, norm: nn.Module) -> None:
     """Raise unless batches gave a layer statistics, and finite ones."""
     if not all(value.isfinite().all() for value in norm.buffers(recurse=False)):
-        raise ValueError(f"the statistics of layer '{name}' came out NaN or Inf")
+        raise StatisticsError(f"the statistics of layer '{name}' came out NaN or Inf")
     if norm.num_batches_tracked == 0:
-        raise ValueError(
+        raise StatisticsError(
             f"no batch gave layer '{name}' statistics: each was NaN, Inf or a single position there, or the model does "
-            "not call it: keep= is for those"
+            "not call it in evaluation, see keep="
         )

@@ -248,6 +248,10 @@ class ZCAWhitening(nn.Module):
         self.whitening.copy_(found.invsqrt)
         self._stale = False
 
+    def _load_from_state_dict(self, *args) -> None:
+        super()._load_from_state_dict(*args)
+        self._stale = self._stale or bool(self.count == 1)  # a stream that was saved at its first row
+
     def _save_to_state_dict(self, *args) -> None:
         if self._stale and self.count > 1:
             self._current_roots()

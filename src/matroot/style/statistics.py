@@ -33,15 +33,13 @@ class Moments:
     def of(cls, features: Tensor, counts: Tensor | None = None) -> "Moments":
         """Of (B, C, H, W) over all positions, which count as much as ``counts``, (B or 1, 1, H, W), or all the same."""
         X = _by_position(features).mT
-        if counts is None:
-            X, mean = deviations(X)
-        else:
-            X = X.to(torch.promote_types(X.dtype, torch.float32))
+        X, mean = deviations(X)
+        if counts is not None:
             share = counts.flatten(2).to(X.dtype)
             share = share / share.mean(-1, keepdim=True)
             with autocast_disabled(X):
-                mean = X @ share.mT / X.shape[-1]
-            X = (X - mean).mul_(share.sqrt())
+                shift = X @ share.mT / X.shape[-1]  # of deviations: a large mean would cost digits
+            mean, X = mean + shift, (X - shift).mul_(share.sqrt())
         return cls(mean, covariance_of_deviations(X, correction=1, eps=0.0))
 
 

@@ -100,15 +100,18 @@ def parallel(model: nn.Module, recipe: Recipe, ranks: Ranks, fsdp: bool = False)
     model: on the device, with synchronised statistics: buffers are not exchanged.
     fsdp: shard parameters, gradients and the optimiser's state: every block of a transformer's encoder by itself, what
         is left together. Parameters are whole and in their own dtype wherever they are computed with, so the covariance
-        root sees ordinary float32 tensors. CommandError for a network without ``encoder``, a Sequential of blocks.
+        root sees ordinary float32 tensors. CommandError for a network without ``encoder``, a Sequential of blocks, and
+        for a single process.
 
     Make the optimiser of the parameters of what is returned.
     """
-    if ranks.world == 1:
-        return model
     blocks = getattr(model, "encoder", ())
     if fsdp and not isinstance(blocks, nn.Sequential):
-        raise CommandError(f"FSDP shards the encoder of the So-ViT networks; {recipe.model} has none")
+        raise CommandError(f"--fsdp shards the encoder of the So-ViT networks; {recipe.model} has none")
+    if ranks.world == 1:
+        if fsdp:
+            raise CommandError("--fsdp shards over the processes of torchrun; this one is alone")
+        return model
     for tensor in itertools.chain(model.parameters(), model.buffers()):
         value = tensor.detach().contiguous()  # nccl takes no other layouts
         dist.broadcast(value, 0)

@@ -12,12 +12,12 @@ from typing import Any, Generic, TypeVar
 
 from .._checkpoint import require_same_recipe
 from .._environment import environment
-from .._files import remove_partial, write_whole
+from .._files import write_whole
+from .._lock import locked
 from .._terminal import CommandError
 from . import checkpoint
 from .checkpoint import Checkpoint
 from .config import DataclassInstance, as_json, defaults
-from .lock import locked
 from .recipe import RUN_FORMAT, Recipe
 
 FILES = ("run.json", "metrics.jsonl", "last.pt", "best.safetensors", "last.safetensors")
@@ -83,9 +83,7 @@ class RunFolder(Generic[_Result]):
 
         What processes left that were killed while they wrote is removed.
         """
-        with locked(self.path):
-            remove_partial(self.path, *FILES)
-            remove_partial(self.path / SAMPLES, "*.png")
+        with locked(self.path, *FILES, f"{SAMPLES}/*.png"):
             yield
 
     def require_new(self) -> None:

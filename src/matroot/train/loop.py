@@ -13,7 +13,7 @@ from torch.amp.grad_scaler import GradScaler
 
 from .._terminal import CommandError
 from ..backends.triton.cache_folder import keep_cache_folder
-from ..nn import update_statistics
+from ..nn.statistics import StatisticsError, update_statistics
 from . import distributed, network
 from .average import Average
 from .data.batches import Data
@@ -119,7 +119,10 @@ class Trainer:
                 eager = torch.compiler.set_stance("force_eager") if self.recipe.compile else nullcontext()
                 with autocast(self.recipe, self.ranks.device), eager:
                     images = (images for images, _ in batches)
-                    update_statistics(self.model, images, network.frozen_norms(self.network, self.recipe))
+                    try:
+                        update_statistics(self.model, images, network.frozen_norms(self.network, self.recipe))
+                    except StatisticsError as error:
+                        raise NonFiniteError(f"recalibrate after epoch {epoch}: {error}") from error
                 if self.average is not None:
                     self.average.restart()  # its weights as they are, and these statistics
             return evaluate(self.model, self.data.test, self.recipe, self.ranks)

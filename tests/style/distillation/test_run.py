@@ -236,3 +236,12 @@ def test_the_command(files, capsys):
     assert "--resume goes on with it" in capsys.readouterr().err
     assert main([*arguments[:-1], "nowhere", "--out", str(files.out / "other"), *small]) == 2
     assert "there is no nowhere" in capsys.readouterr().err
+
+
+def test_what_a_killed_process_left_is_removed(files):
+    left = [files.out / "last.pt.01234567.partial", files.out / "sheets" / "000002.png.01234567.partial"]
+    left[1].parent.mkdir(parents=True)
+    for path in left:
+        path.touch()
+    assert run(files).finished
+    assert not any(path.exists() for path in left)

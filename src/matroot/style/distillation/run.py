@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..._files import write_whole
+from ..._lock import locked
 from ..._png import png
 from ..._terminal import CommandError
 from .. import weights
@@ -28,6 +29,8 @@ from .teacher import load_teacher
 
 SHOWN = 4
 """Contents and styles of a sheet."""
+FILES = ("weights.safetensors", "metrics.jsonl", "last.pt", "sheets/*.png")
+"""Of the folder of a distillation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,10 +70,23 @@ def distil(
     teacher: see ``load_teacher``. photos, paintings: see ``read_pictures``.
 
     With ``resume`` it goes on from ``last.pt``, to the same bits on a CPU as if it had never stopped. CommandError for
-    a folder that has a distillation already where it is not given, for a checkpoint of another recipe, for files that
-    cannot be read or written, and where no step is finite.
+    a folder that has a distillation already where it is not given, or in which another process trains, for a checkpoint
+    of another recipe, for files that cannot be read or written, and where no step is finite.
     """
     start = time.perf_counter()
+    with locked(out, *FILES):
+        return _distil(recipe, teacher, photos, paintings, out, options, start)
+
+
+def _distil(
+    recipe: Recipe,
+    teacher: Path,
+    photos: Sequence[str],
+    paintings: Sequence[str],
+    out: Path,
+    options: Options,
+    start: float,
+) -> Summary:
     device = _device(options.device)
     if not options.resume and (out / "last.pt").exists():
         raise CommandError(f"{out} holds a distillation; --resume goes on with it, another --out starts one")

@@ -1,11 +1,13 @@
 """One training at a time in a folder."""
 
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from .._terminal import CommandError
+from ._files import remove_partial
+from ._terminal import CommandError
 
 try:
     import fcntl
@@ -16,20 +18,29 @@ NAME = ".lock"
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, *names: str) -> Iterator[None]:
     """Be the only process that is here with this folder, which is made; CommandError if another one is.
 
-    The system unlocks the folder of a process that ends, however that is. Where files cannot be locked, nothing is.
+    What killed processes left of files of these names, or patterns, is removed. The system unlocks the folder of a
+    process that ends, however that is. Where files cannot be locked, nothing is, and nothing removed. A folder that was
+    made here and has got no files is removed again.
     """
+    is_new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CommandError(f"cannot write {folder}: {error.strerror}") from error
     file = _lock(folder)
     try:
+        if file is not None:
+            remove_partial(folder, *names)
         yield
     finally:
         if file is not None:
+            if is_new:
+                with suppress(OSError):
+                    if [path.name for path in folder.iterdir()] == [NAME]:
+                        shutil.rmtree(folder)
             file.close()
 
 
@@ -38,7 +49,7 @@ def _lock(folder: Path) -> BinaryIO | None:
     if fcntl is None:
         return None
     try:
-        # It stays there: one that is removed could be locked by a process that had opened it before.
+        # It stays there with a run: one that is removed could be locked by a process that had opened it before.
         file = (folder / NAME).open("ab")
     except OSError:
         return None

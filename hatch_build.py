@@ -55,7 +55,7 @@ def platform_tag() -> str:
 
 def compile_library(source: Path, library: Path, *more: str) -> None:
     """Compile for OpenMP, but link without it: torch's own is there when the library is loaded."""
-    compiler = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or "clang"]
+    compiler = shlex.split(os.environ.get("CC", "")) or [next(filter(shutil.which, ("cc", "gcc", "clang")), "cc")]
     # Elsewhere symbols may be missing without a word.
     missing = ["-Wl,-undefined,dynamic_lookup"] if sys.platform == "darwin" else []
     with tempfile.TemporaryDirectory() as folder:

@@ -3,7 +3,7 @@
     python tools/check_installation.py          # a wheel with compiled code
     python tools/check_installation.py --pure   # one that was built without a compiler
 
-Needs rich besides the wheel, for ``matroot info``. Ends with status 1 and a reason.
+Ends with status 1 and a reason.
 """
 
 import argparse

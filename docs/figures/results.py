@@ -49,6 +49,7 @@ def times():
 
 def _bars(ax, title: str, solvers: dict[str, tuple[str, str]], measured: dict[tuple[str, int, int], float]) -> None:
     height, largest = 0.8 / len(solvers), 0.0
+    smallest = min(measured.values())
     for place, (name, (label, colour)) in enumerate(solvers.items()):
         known = {row: measured[name, *shape] for row, shape in enumerate(SHAPES) if (name, *shape) in measured}
         rows = [row + (place - (len(solvers) - 1) / 2) * height for row in known]
@@ -57,7 +58,7 @@ def _bars(ax, title: str, solvers: dict[str, tuple[str, str]], measured: dict[tu
         ax.bar_label(bars, texts, padding=2, fontsize=8)
         largest = max(largest, *known.values())
     ax.set_xscale("log")
-    ax.set_xlim(0.1, 8 * largest)  # with room for the last number
+    ax.set_xlim(smallest / 2, 8 * largest)  # with room for the last number
     ax.set_title(title)
     ax.set_xlabel("milliseconds, root and gradient")
     ax.grid(axis="x")

@@ -2,11 +2,12 @@
 
 import copy
 import math
+from functools import partial
 
 import pytest
 import torch
 
-from matroot.style import StyleNetwork
+from matroot.style import StyleNetwork, apply_style
 from matroot.style.statistics import Coloring, Moments
 from matroot.style.transforms import OptimalTransport, Whitening
 
@@ -142,6 +143,9 @@ def test_other_shapes(network, shape):
 def test_styles_that_do_not_fit(network, content, style):
     with pytest.raises(ValueError, match="style must have a batch of 1 or of content's 2; got 3"):
         network.stylize(content, network.statistics(style.expand(3, -1, -1, -1)))
+    for transfer in (network.stylize, partial(apply_style, network=network)):
+        with pytest.raises(TypeError, match="style must be StyleStatistics, as found in pictures, got Tensor"):
+            transfer(content[:1], style)
     other = StyleNetwork((4, 4, 4)).double().statistics(style)
     with pytest.raises(ValueError, match="content has 10 channels and style 4; they must be equal"):
         network.stylize(content, other)

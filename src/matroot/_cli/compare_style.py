@@ -28,7 +28,7 @@ class StyleCompareOptions:
     runs: tuple[Path, ...] = ()
     """Run folders of matroot train style to score."""
     weights_lpips: Path | None = None
-    """Weights of LPIPS v0.1 with AlexNet; docs/style-exchange.md says which."""
+    """Weights of LPIPS v0.1 with AlexNet; the page on style exchange says which."""
     data: Path | None = None
     """Folder of the pictures; otherwise MATROOT_DATA, then the usual places."""
     device: str | None = None

@@ -10,7 +10,7 @@ from torch.nn import functional
 from ..gradients import Gradient
 from ..methods import Method
 from ..nn._validation import require_eps, require_feature_maps
-from .statistics import Coloring, Moments, StyleStatistics
+from .statistics import Coloring, Moments, StyleStatistics, require_statistics
 from .transforms import Transform, transform_of
 
 TRANSFORMS = 3
@@ -196,10 +196,11 @@ class StyleNetwork(nn.Module):
             The pictures, (B, 3, H, W) in [0, 1].
 
         Raises:
-            TypeError: for integers and complex numbers.
+            TypeError: for integers and complex numbers, and for a style that is a picture.
             ValueError: for other shapes, a style of another batch or network, or an unknown transform.
         """
         transform = transform_of(transform)
+        require_statistics(style)
         if importance is not None and importance.shape not in {(b, 1, *content.shape[2:]) for b in (1, len(content))}:
             shapes = f"content {tuple(content.shape)}, importance {tuple(importance.shape)}"
             raise ValueError(f"importance must be (B or 1, 1, H, W) for a content (B, 3, H, W); got {shapes}")

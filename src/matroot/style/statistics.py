@@ -83,6 +83,12 @@ class StyleStatistics:
         return tuple(root @ root for root in self.roots)
 
 
+def require_statistics(style: object) -> None:
+    """TypeError for anything else, such as the style's picture."""
+    if not isinstance(style, StyleStatistics):
+        raise TypeError(f"style must be StyleStatistics, as found in pictures, got {type(style).__name__}")
+
+
 def blend(styles: Sequence[StyleStatistics], weights: Sequence[float] | None = None) -> StyleStatistics:
     """Several styles as one: weighted means of their means and of their roots.
 

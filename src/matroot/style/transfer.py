@@ -13,7 +13,7 @@ from .grain import GRAIN, importance, without_grain, without_rings
 from .network import StyleNetwork
 from .resizing import limited
 from .scales import scales_for, transfer_by_scales
-from .statistics import StyleStatistics, blend
+from .statistics import StyleStatistics, blend, require_statistics
 from .tiled_transfer import Progress, statistics_by_tiles, stylize_by_tiles
 from .transforms import Transform
 from .weights import load
@@ -212,6 +212,7 @@ def apply_style(
         torch.Size([3, 20, 24])
     """
     require_blend(strength, "strength")
+    require_statistics(style)
     if scales is not None and scales < 1:
         raise ValueError(f"scales must be at least 1, got {scales}")
     colors, alpha = _one_picture(content, "content")

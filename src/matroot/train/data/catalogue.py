@@ -76,9 +76,9 @@ ENTRIES = {
         ),
         "Unpack cifar-100-python.tar.gz of https://www.cs.toronto.edu/~kriz/cifar.html there.",
     ),
-    "tinyimagenet20": Entry((Layout((TINY_FILE,), TINY),), "docs/data.md says what the file holds."),
-    "cub40": Entry((Layout((CUB40_FILE,), CUB40),), "docs/data.md says what the file holds."),
-    "fight": Entry((Layout((FIGHT_FILE,), read_fight),), "docs/data.md says what the file holds."),
+    "tinyimagenet20": Entry((Layout((TINY_FILE,), TINY),), "It holds train/CLASS/IMAGE and val/CLASS/IMAGE."),
+    "cub40": Entry((Layout((CUB40_FILE,), CUB40),), "It holds train/CLASS/IMAGE and test/CLASS/IMAGE."),
+    "fight": Entry((Layout((FIGHT_FILE,), read_fight),), "It holds clips/NAME.jpg and labels.csv with file and label."),
     "imagenet": Entry(
         (Layout(("train", "val"), ImageFolders("val", classes=1000), ("imagenet",)),),
         "Get ILSVRC2012 from https://image-net.org and sort its images into a folder for every class.",

@@ -3,7 +3,7 @@
 import errno
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 
 import pytest
@@ -24,6 +24,14 @@ def pytest_configure() -> None:
     """Tests of interruptions need Ctrl-C, which a shell has jobs in the background ignore."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def set_threads() -> Iterator[Callable[[int], None]]:
+    """``torch.set_num_threads`` for one test."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

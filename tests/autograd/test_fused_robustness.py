@@ -18,11 +18,8 @@ from .test_fused import deceptive, every_dtype, every_pair, values_and_gradient
 
 
 @pytest.fixture
-def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
+def two_threads(set_threads):
+    set_threads(2)
 
 
 def everything(n, dtype):

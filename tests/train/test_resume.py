@@ -88,17 +88,8 @@ def epochs_in(folder):
     return len(checkpoint.load(path).history) if path.exists() else 0
 
 
-@pytest.fixture
-def one_thread():
-    """As in the processes that are killed: with more, sums differ in the last bits."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.mark.usefixtures("tiny", "one_thread")
-def test_killed_at_random_moments(tmp_path):
+@pytest.mark.usefixtures("tiny")
+def test_killed_at_random_moments(tmp_path, set_threads):
     """SIGKILL leaves no time for anything: the checkpoint is that of some epoch before, and whole."""
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     command = [sys.executable, "-m", until_killed.__name__, str(killed)]
@@ -115,6 +106,7 @@ def test_killed_at_random_moments(tmp_path):
             os.kill(process, signal.SIGKILL)
             assert int(trainers.stdout.readline()) == -signal.SIGKILL
             assert before < epochs_in(killed) < until_killed.EPOCHS
+    set_threads(1)  # as the processes that were killed: with more, sums differ in the last bits
     run.train(until_killed.RECIPE, killed, quiet=True, resume=True)
     run.train(until_killed.RECIPE, whole, quiet=True)
     assert_same(outcome(killed), outcome(whole))

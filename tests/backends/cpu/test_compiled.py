@@ -158,13 +158,6 @@ def test_same_bits_in_any_batch(dtype, threads, set_threads):
                 assert all(torch.equal(T[k], one[0]) for T, one in zip((S, R, X), alone[k % 2], strict=True))
 
 
-@pytest.fixture
-def set_threads():
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
 @needs_compiled_code
 def test_any_layout():
     n = 20

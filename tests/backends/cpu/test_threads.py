@@ -17,13 +17,6 @@ from ...matrices import error, exact_root, wishart
 TASKS = Path("/proc/self/task")
 
 
-@pytest.fixture
-def set_threads():
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
 def test_decompositions_start_none(set_threads):
     """A thread that computes has OpenMP threads of its own: beside those of this one every operation is slower."""
     set_threads(2)

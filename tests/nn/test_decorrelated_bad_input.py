@@ -128,6 +128,7 @@ def test_features_that_are_not_real_numbers_are_refused(dtype, training):
         ({"group_size": 4}, "group_size 4 must divide num_features 6"),
         ({"group_size": 0}, "group_size 0 must divide num_features 6"),
         ({"groups": 2, "group_size": 3}, "not both: got 2 and 3"),
+        ({"num_features": 0}, "num_features must be at least 1, got 0"),
         ({"eps": -1e-5}, "eps must be a finite number >= 0, got -1e-05"),
         ({"eps": float("nan")}, "eps must be a finite number >= 0, got nan"),
         (
@@ -142,4 +143,4 @@ def test_features_that_are_not_real_numbers_are_refused(dtype, training):
 )
 def test_wrong_arguments(options, message):
     with pytest.raises(ValueError, match=message):
-        DecorrelatedBatchNorm2d(6, **options)
+        DecorrelatedBatchNorm2d(**({"num_features": 6} | options))

@@ -160,3 +160,9 @@ def test_attention_refuses():
         TemporalAttention(4)(torch.ones(1, 3, 2, 2, 2))
     with pytest.raises(ValueError, match=r"5 dimensions \(B, C and 3 more\); got 4"):
         TemporalAttention(4)(torch.ones(1, 4, 2, 2))
+
+
+@pytest.mark.parametrize("sizes", [{"channels": 0}, {"expansion": 0}])
+def test_sizes_below_one(sizes):
+    with pytest.raises(ValueError, match=f"{next(iter(sizes))} must be at least 1, got 0"):
+        TemporalAttention(**sizes)

@@ -238,6 +238,11 @@ def test_wrong_arguments(options, message):
         zca(**options)
 
 
+def test_no_features():
+    with pytest.raises(ValueError, match="num_features must be at least 1, got 0"):
+        ZCAWhitening(0)
+
+
 # --- a module like others ------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from ..methods import Method
 from . import _whitening_fused, _whitening_traced
 from ._batch_statistics import ProcessGroupLike
 from ._printing import constructor_arguments
-from ._validation import require_eps, require_real_floats
+from ._validation import require_eps, require_positive, require_real_floats
 from ._whitening import (
     RunningStats,
     Track,
@@ -117,6 +117,7 @@ class DecorrelatedBatchNorm(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        require_positive(num_features=num_features)
         self.num_features = num_features
         self.groups = _number_of_groups(num_features, groups, group_size)
         require_eps(eps)

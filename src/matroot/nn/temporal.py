@@ -9,7 +9,7 @@ from ..gradients import Gradient
 from ..methods import Method
 from ._printing import constructor_arguments
 from ._second_order_pool import SecondOrderPool
-from ._validation import require_feature_maps
+from ._validation import require_feature_maps, require_positive
 from .covariance import covariance
 
 
@@ -85,7 +85,7 @@ class TemporalAttention(nn.Module):
 
     Raises:
         TypeError: when called with integers or complex numbers.
-        ValueError: for an even window; when called with another number of channels or dimensions.
+        ValueError: for an even window and sizes below 1; when called with another number of channels or dimensions.
 
     Example:
         >>> attention = matroot.nn.TemporalAttention(channels=8, window=3)
@@ -95,6 +95,7 @@ class TemporalAttention(nn.Module):
 
     def __init__(self, channels: int = 128, window: int = 5, expansion: int = 4) -> None:
         super().__init__()
+        require_positive(channels=channels, expansion=expansion)
         _require_odd(window)
         self.channels, self.window, self.expansion = channels, window, expansion
         self.value, self.query, self.key = (nn.Conv3d(channels, channels, 1) for _ in range(3))

@@ -14,7 +14,7 @@ from ..gradients import Gradient
 from ..methods import Method
 from ._batch_statistics import BatchStatistics, batch_statistics
 from ._printing import constructor_arguments
-from ._validation import require_eps
+from ._validation import require_eps, require_positive
 from .covariance import add_to_diagonal
 
 
@@ -43,9 +43,9 @@ class ZCAWhitening(nn.Module):
 
     Raises:
         TypeError: for complex data, and data that is no tensor.
-        ValueError: if ``eps`` is negative or not finite, for an unknown method or gradient, and for a method without
-            inverse root; for data of another shape, naming both; when fitting NaN, Inf or too few rows, which changes
-            nothing; when used after a single row.
+        ValueError: if ``num_features`` is below 1 or ``eps`` negative or not finite, for an unknown method or gradient,
+            and for a method without inverse root; for data of another shape, naming both; when fitting NaN, Inf or too
+            few rows, which changes nothing; when used after a single row.
 
     Example:
         >>> X = torch.randn(500, 4) @ torch.randn(4, 4)
@@ -70,6 +70,7 @@ class ZCAWhitening(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        require_positive(num_features=num_features)
         require_eps(eps)
         validate(method, gradient, "both")
         self.num_features = num_features
